@@ -23,6 +23,8 @@ mod memory;
 mod messages;
 #[path = "oracle/path.rs"]
 mod path;
+#[path = "oracle/places.rs"]
+mod places;
 #[path = "oracle/polling.rs"]
 mod polling;
 #[path = "oracle/service.rs"]

@@ -156,7 +156,7 @@ pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input(format!("--rules: expected --library openmpi-4.0, -4.1 or -5.0; found {name}")));
     }
     let shape = platform.shape;
-    let ranks = args.ranks.unwrap_or(platform.places());
+    let ranks = args.ranks.unwrap_or(platform.most_ranks());
     let placement = match args.placement.to_str() {
         Some("block") => Placement::Block,
         Some("cyclic") => Placement::Cyclic,

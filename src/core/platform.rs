@@ -17,6 +17,7 @@ mod occupancy;
 mod pairs;
 mod partition;
 mod placement;
+mod places;
 mod protocol;
 mod rates;
 mod rules;
@@ -41,6 +42,7 @@ pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError, cores_of};
+pub use places::{Domain, Members, NodeGroup, Places, PlacesError};
 pub use protocol::Protocol;
 pub use rates::{CacheRates, CoreRates, MemoryPart, MemorySharing, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
@@ -77,8 +79,10 @@ pub struct Platform {
     pub conditions: Conditions,
     /// Parameters of the two-level baseline stated in the file.
     pub baseline: Baseline,
-    /// Costs by class of pairs of cores instead of by level, for machines that fit no shape.
+    /// Costs by class of pairs of cores instead of by level: measured classes, or those of `places`.
     pub pairs: Option<Arc<PairClasses>>,
+    /// Domains of cores within a CMP, and groups of nodes.
+    pub places: Arc<Places>,
     /// Keys of the file that the chosen contention models do not use.
     pub unread: Vec<UnreadKeys>,
 }
@@ -90,7 +94,7 @@ impl Platform {
     }
 
     /// Greatest number of ranks without oversubscription: one per hardware thread.
-    pub fn places(&self) -> u32 {
+    pub fn most_ranks(&self) -> u32 {
         (self.shape.total_cores() as u32).saturating_mul(self.core.threads.count())
     }
 
@@ -111,11 +115,12 @@ impl Platform {
 
     /// Returns the machine with other numbers of nodes, CMPs and cores.
     ///
-    /// Properties of a core, CMP and node (rates, memory bandwidth, links) do not change. Classes of pairs that do
-    /// not fit the new shape are dropped.
+    /// Properties of a core, CMP and node (rates, memory bandwidth, links) do not change. Classes of pairs and places
+    /// that do not fit the new shape are dropped; [`Places::check`] says whether they fit.
     pub fn with_shape(&self, shape: Shape) -> Platform {
         let pairs = self.pairs.as_ref().and_then(|pairs| pairs.on(shape)).map(Arc::new);
-        Platform { shape, pairs, ..self.clone() }
+        let places = if self.places.check(shape).is_ok() { self.places.clone() } else { Arc::default() };
+        Platform { shape, pairs, places, ..self.clone() }
     }
 
     /// Least latency of a message at `level`, including control messages.

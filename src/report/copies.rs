@@ -57,6 +57,8 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
             SharedKind::CmpMemory => "memory of CMPs",
             SharedKind::NodeMemory => "memory of nodes",
             SharedKind::Interconnect => "between CMPs, each way",
+            SharedKind::UplinkOut => "uplinks of places, out",
+            SharedKind::UplinkIn => "uplinks of places, in",
         };
         let greatest = used.greatest.map_or("-".to_owned(), percent);
         table.row([name.to_owned(), count(used.count), percent(used.mean), percent(used.busiest), greatest]);

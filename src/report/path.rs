@@ -18,7 +18,7 @@ type Part = (&'static str, fn(&TransferParts) -> SimSpan);
 type ChargedPart = (&'static str, fn(&ContentionParts) -> SimSpan);
 
 /// All kinds of contention delay, in the order of the report.
-const CHARGED: [ChargedPart; 9] = [
+const CHARGED: [ChargedPart; 10] = [
     ("  core", |parts| parts.core),
     ("  adapter out", |parts| parts.adapter_out),
     ("  adapter in", |parts| parts.adapter_in),
@@ -27,6 +27,7 @@ const CHARGED: [ChargedPart; 9] = [
     ("  cache", |parts| parts.cache),
     ("  memory", |parts| parts.memory),
     ("  between CMPs", |parts| parts.interconnect),
+    ("  uplinks", |parts| parts.uplink),
     (OTHER, |parts| parts.other),
 ];
 const OTHER: &str = "  other";
@@ -109,6 +110,7 @@ pub(super) fn what_if(outcome: &Outcome) -> String {
             Change::CopiesDoubled => "cores copy twice as fast",
             Change::CapacityDoubled => "adapters twice as wide",
             Change::DuplexGone => "ways independent",
+            Change::UplinksDoubled => "uplinks doubled",
             Change::GapHalved => "gap halved",
             Change::CachesHold => "caches hold all",
             Change::MemoryDoubled => "memory doubled",

@@ -16,7 +16,7 @@ pub(crate) fn placed(
 ) -> Result<(Platform, Vec<Site>), PredictError> {
     let shape = platform.shape;
     let threads = platform.core.threads.count();
-    let ranks = settings.ranks.or(own_ranks).unwrap_or(platform.places());
+    let ranks = settings.ranks.or(own_ranks).unwrap_or(platform.most_ranks());
     if ranks > Shape::MOST_CORES {
         return Err(PredictError::input(format!("{ranks} ranks: expected at most {}", Shape::MOST_CORES)));
     }

@@ -176,7 +176,7 @@ impl Resolved {
     /// Returns the number of ranks, as far as the input determines it.
     pub fn ranks(&self) -> u32 {
         let own = || self.application.program()?.all_ranks();
-        let cores = || self.platform.platform.places();
+        let cores = || self.platform.platform.most_ranks();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }
 

@@ -22,7 +22,8 @@ use rand_pcg::Pcg64Mcg;
 fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
     let mut settings =
         vec!["platform.inter_node.contention=\"fair\"".to_owned(), format!("platform.nct=[{nodes},1,{cores}]")];
-    settings.extend(more.iter().map(|setting| format!("platform.inter_node.{setting}")));
+    let key = |setting: &str| if setting.starts_with("places") { "" } else { "inter_node." };
+    settings.extend(more.iter().map(|setting| format!("platform.{}{setting}", key(setting))));
     let settings: Vec<Override> = settings.iter().map(|setting| Override::parse(setting).unwrap()).collect();
     Platform::load(Platform::default_document(), &settings).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -162,8 +163,19 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
 const SPREADS: [u64; 2] = [20_000, 100_000];
 
 /// Machines in which transfers share adapters only (two resources per path), also both directions of an adapter
-/// together (four), and also links of node pairs (five).
-const SHARED: [&[&str]; 3] = [&[], &["duplex=\"18 GB/s\""], &["duplex=\"18 GB/s\"", "pair_duplex=\"15 GB/s\""]];
+/// together (four), also links of node pairs (five), uplinks of switches (four), and uplinks of switches and groups with
+/// both directions of an adapter (eight).
+const SHARED: [&[&str]; 5] = [
+    &[],
+    &["duplex=\"18 GB/s\""],
+    &["duplex=\"18 GB/s\"", "pair_duplex=\"15 GB/s\""],
+    &["places.switch={nodes=4,uplink_bandwidth=\"25 GB/s\"}"],
+    &[
+        "duplex=\"18 GB/s\"",
+        "places.switch={nodes=2,uplink_bandwidth=\"20 GB/s\"}",
+        "places.group={nodes=8,uplink_bandwidth=\"40 GB/s\"}",
+    ],
+];
 
 fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);

@@ -92,7 +92,7 @@ pub struct Transfer {
 
 /// Converts transfers between nodes to the capacities and flows of the solver. The resources are both directions of
 /// each adapter separately, and, if the machine limits them, both directions of an adapter together and the link of
-/// each pair of nodes.
+/// each pair of nodes, and each direction of the uplinks of groups of nodes.
 pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
     let link = platform.link(Level::InterNode);
     let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);
@@ -102,6 +102,12 @@ pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow
     let mut capacities = vec![capacity; 2 * nodes];
     capacities.extend(vec![duplex; nodes]);
     capacities.extend(vec![pair; nodes * nodes]);
+    // Per kind of group: the first of its uplinks among the resources. Each group has one out and one in.
+    let mut kinds = Vec::new();
+    for group in &platform.places.groups {
+        kinds.push((group, capacities.len()));
+        capacities.extend(vec![rate(group.uplink); 2 * nodes]);
+    }
     let flow = |transfer: &Transfer| {
         let size = Bytes::new(transfer.bytes);
         let row = link.row(size);
@@ -110,7 +116,11 @@ pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow
         let (from, to) = (transfer.from as usize, transfer.to as usize);
         let between = 3 * nodes + from.min(to) * nodes + from.max(to);
         let all = [from, nodes + to, 2 * nodes + from, 2 * nodes + to, between];
-        let uses = all.into_iter().filter(|resource| capacities[*resource].is_finite()).collect();
+        let left_groups = kinds.iter().take_while(|(group, _)| group.of(transfer.from) != group.of(transfer.to));
+        let uplinks = left_groups.flat_map(|(group, first)| {
+            [first + group.of(transfer.from) as usize, first + nodes + group.of(transfer.to) as usize]
+        });
+        let uses = all.into_iter().chain(uplinks).filter(|resource| capacities[*resource].is_finite()).collect();
         let (start, bytes) = (left + row.latency.as_seconds(), transfer.bytes as f64);
         Flow { start, bytes, pace: row.bandwidth.get() as f64, uses }
     };

@@ -59,6 +59,7 @@ pub fn platform(nct: [u32; 3], core: CoreRates, links: [Link; 3]) -> Platform {
         memory: None,
         baseline: Default::default(),
         pairs: None,
+        places: Default::default(),
         unread: Vec::new(),
     }
 }

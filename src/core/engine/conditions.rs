@@ -139,7 +139,7 @@ impl LogicalProcess<'_> {
         }
         if let Some(noise) = noise.network {
             let alone =
-                row.map_or(self.network.link(level).handshake(), |row| row.latency + row.bandwidth.span(size, 1));
+                row.map_or(self.network.handshake(rank, to, level), |row| row.latency + row.bandwidth.span(size, 1));
             delay += noise.delay(*seed, rank, meets.sent, alone);
             meets.sent += 1;
         }
@@ -192,7 +192,7 @@ impl LogicalProcess<'_> {
     pub fn give_credit(&mut self, shared: &mut TargetRank, from: Rank, time: SimTime) {
         let level = self.level(from, shared.rank);
         if self.conditions().credits[level as usize].is_some() {
-            let handshake = self.network.link(level).handshake();
+            let handshake = self.network.handshake(shared.rank, from, level);
             self.push(shared, time + handshake, from, || EventKind::Credit);
         }
     }

@@ -22,9 +22,9 @@ pub(super) struct Delays {
     of: [Option<Resource>; MOST],
 }
 
-/// Maximum number of resources that delay a transfer after its head: the adapters of both ends and the duplex capacity,
-/// or a core and its caches and memory.
-const MOST: usize = 3;
+/// Maximum number of resources that delay a transfer after its head: the adapters of both ends, the duplex capacity and
+/// uplinks, or a core and its caches and memory.
+const MOST: usize = 4;
 
 impl Delays {
     /// Creates delays with a delay of the head by `by`.
@@ -90,7 +90,7 @@ impl Delays {
 /// Contention of a path by resource and level. Within a node the resources are cores, caches, memory and links between
 /// CMPs; between nodes they are cores and adapters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Charges([SimSpan; 12]);
+pub(super) struct Charges([SimSpan; 13]);
 
 impl Charges {
     fn place(level: Level, resource: Resource) -> Option<usize> {
@@ -106,6 +106,7 @@ impl Charges {
             Resource::AdapterIn => between(2),
             Resource::Duplex => between(3),
             Resource::Gap => between(4),
+            Resource::Uplink => (level == Level::InterNode).then_some(12),
         }
     }
 

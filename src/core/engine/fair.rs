@@ -4,12 +4,14 @@
 //! small to be felt passes the adapters one message after another. Where the end is not known at once, the message has
 //! a ticket until it is.
 
+mod transfers;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use crate::platform::{Contention, Copies, Level, Link, Platform, Row};
+use crate::platform::{Contention, Copies, Level, Link, Platform, Row, Site};
 use crate::profile::{Resource, SharedKind, Uses};
 use crate::rank::{Rank, RequestId};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -18,14 +20,17 @@ use super::adapters::Adapters;
 use super::chunked_vec::ChunkedVec;
 use super::delays::Delays;
 use super::event::{EventKey, InFlightMessage};
-use super::flows::{BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, LostBytes, ResourceKind, SlotGrid};
+use super::flows::{
+    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, ResourceKind, SlotGrid,
+};
 use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::{Flight, RankLocation};
-use super::paths::PathSlot;
 use super::prefetch::prefetch;
 use super::state::TargetRank;
 use super::transport::Batch;
+pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome, head_delays, packed};
+use transfers::{WIRE, turn_of};
 
 /// The end of the message is known.
 pub(super) const NO_FLOW: u32 = u32::MAX;
@@ -45,6 +50,8 @@ pub(super) struct Fair {
     free: Vec<u32>,
     /// What held up those that have ended without a receive, by ticket.
     late: Vec<Delays>,
+    /// Losses of the bundles of transfers at uplinks when the transfers started, by ticket; empty without uplinks.
+    lost_at_uplinks: Vec<i128>,
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
     pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
     /// Flows whose ends were decided last, and the order of these; kept for their room.
@@ -52,35 +59,6 @@ pub(super) struct Fair {
     pub order: Vec<(SimTime, u32)>,
     /// The greatest rate of the transfer asked for last: most are as long as the one before.
     last_pace: Cell<LastPace>,
-}
-
-/// A transfer between nodes whose end is not known, or has not been asked for: two cache lines.
-#[derive(Clone, Copy, Debug)]
-#[repr(align(64))]
-pub(super) struct Transfer {
-    /// The event of its head.
-    pub key: EventKey,
-    pub left: SimTime,
-    pub size: Bytes,
-    pub taker: TransferConsumer,
-    /// What held up its head, and what its bundle had lost when it started.
-    before: (SimSpan, Option<Resource>),
-    lost: LostBytes,
-}
-
-/// Who gets a transfer.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum TransferConsumer {
-    /// No receive has been found yet.
-    Nobody,
-    /// It has ended without one.
-    Ended(SimTime),
-    /// This receive.
-    Receive(RequestId),
-    /// The receive that was granted.
-    Granted { send: RequestId, recv: RequestId, path: PathSlot },
-    /// The rank's program, in the order of [`Fair::services`].
-    Serve,
 }
 
 /// The greatest rate of the flow of a message by its size and what its row says; nothing, if it queues.
@@ -92,67 +70,6 @@ struct LastPace {
     pace: Option<u64>,
 }
 
-/// A message that is to be served.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingService {
-    pub key: EventKey,
-    pub message: InFlightMessage,
-    pub left: SimTime,
-    /// Its end, or its ticket.
-    pub end: TransferOutcome,
-}
-
-/// What is known of a transfer's end when its head has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TransferOutcome {
-    Ends(SimTime),
-    Open(u32),
-}
-
-impl Transfer {
-    fn has_ended(&self) -> bool {
-        matches!(self.taker, TransferConsumer::Ended(_))
-    }
-
-    /// Its flow has ended: what held it up in all.
-    pub fn held_up(&self, flow: &EndedFlow) -> Delays {
-        let (before, by) = self.before;
-        let mut delays = Delays::of_head(before, by);
-        for (by, (after, before)) in WIRE.into_iter().zip(flow.lost.0.into_iter().zip(self.lost.0)) {
-            if after > before {
-                delays = delays.and(by, SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
-            }
-        }
-        delays
-    }
-}
-
-/// For how long a flow of this pace is held up that loses so much.
-fn whole_spans(lost: u128, pace: u64) -> u64 {
-    match u64::try_from(lost) {
-        Ok(lost) => lost / pace,
-        Err(_) => u64::try_from(lost / u128::from(pace)).unwrap_or(u64::MAX),
-    }
-}
-
-/// The parts of [`LostBytes`].
-const WIRE: [Resource; 3] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex];
-
-/// What travels with a head: the turn of its adapter, and what held it up.
-pub(super) fn packed(turn: u32, by: Option<Resource>) -> u32 {
-    turn & 0xff | by.map_or(0, |by| (by as u32 + 1) << 8)
-}
-
-fn turn_of(load: u32) -> u32 {
-    load & 0xff
-}
-
-/// What held up a head that left at `left` and came at `head`, by what travelled with it.
-pub(super) fn head_delays(row: &Row, left: SimTime, head: SimTime, load: u32) -> Delays {
-    let by = (load >> 8).checked_sub(1).map(|by| Resource::ALL[by as usize]);
-    Delays::of_head(head.since(left).saturating_sub(row.latency), by)
-}
-
 impl Fair {
     /// For `nodes`, those of worker `me`; `first_node` of each worker. None if no level shares fairly.
     pub fn new(
@@ -161,6 +78,7 @@ impl Fair {
         me: u32,
         first_node: &[u32],
         seats: &[RankLocation],
+        sites: &[Site],
     ) -> Option<Box<Fair>> {
         let is_fair = |level| platform.link(level).contention() == Contention::Fair;
         if !Level::ALL.into_iter().any(is_fair) {
@@ -172,7 +90,11 @@ impl Fair {
             let occupancy = between.occupancy().clone();
             let tolerance = u64::from(occupancy.tolerance.per_mille());
             let grid = SlotGrid::new(platform.slot(), platform.lookahead());
-            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance })
+            let count = seats.iter().map(|seat| seat.node + 1).max().unwrap_or(0);
+            let mut numbers = vec![0; count as usize];
+            seats.iter().zip(sites).for_each(|(seat, site)| numbers[seat.node as usize] = site.node);
+            let groups = platform.places.groups.iter().map(|group| GroupUplinks::new(group, &numbers)).collect();
+            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance, groups })
         });
         let memory = Memory::new(platform, nodes.clone(), me, seats);
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
@@ -184,6 +106,7 @@ impl Fair {
             open: ChunkedVec::default(),
             free: Vec::new(),
             late: Vec::new(),
+            lost_at_uplinks: Vec::new(),
             services: FxHashMap::default(),
             ended: Vec::new(),
             order: Vec::new(),
@@ -221,6 +144,14 @@ impl Fair {
                 ResourceKind::Out => uses.at_most(SharedKind::AdapterOut, most),
                 ResourceKind::In => uses.at_most(SharedKind::AdapterIn, most),
                 ResourceKind::Duplex => uses.at_most(SharedKind::Duplex, most),
+                ResourceKind::UplinkOut => {
+                    uses.add(SharedKind::UplinkOut, in_full);
+                    uses.at_most(SharedKind::UplinkOut, most);
+                }
+                ResourceKind::UplinkIn => {
+                    uses.add(SharedKind::UplinkIn, in_full);
+                    uses.at_most(SharedKind::UplinkIn, most);
+                }
                 ResourceKind::Pair => {
                     uses.add(SharedKind::PairDuplex, in_full);
                     uses.at_most(SharedKind::PairDuplex, most);
@@ -260,6 +191,25 @@ impl Fair {
     /// The transfer with this ticket.
     pub fn transfer(&mut self, ticket: u32) -> &mut Transfer {
         &mut self.open[ticket as usize]
+    }
+
+    /// Records the losses of the bundle of a transfer at the start of the transfer.
+    fn starts_with(&mut self, ticket: u32, lost: LostBytes) {
+        let [out, into, duplex, uplinks] = lost.0;
+        self.transfer(ticket).lost = [out, into, duplex];
+        if self.flows.as_ref().is_some_and(Flows::has_uplinks) {
+            let at = ticket as usize;
+            if at >= self.lost_at_uplinks.len() {
+                self.lost_at_uplinks.resize(at + 1, 0);
+            }
+            self.lost_at_uplinks[at] = uplinks;
+        }
+    }
+
+    /// Returns the delays of the transfer of an ended flow.
+    pub fn held_up(&self, flow: &EndedFlow) -> Delays {
+        let at = flow.ticket as usize;
+        self.open[at].held_up(flow, self.lost_at_uplinks.get(at).copied().unwrap_or(0))
     }
 
     /// The transfer with this ticket has ended without a receive.
@@ -428,7 +378,7 @@ impl LogicalProcess<'_> {
         };
         fair.adapters.carry_in((from, to), turn, row, size);
         let before = delays.before_head();
-        let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: LostBytes::default() });
+        let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: [0; 3] });
         let flows = fair.flows.as_mut().expect("it has a bundle");
         let start = flows.start(bundle, head, alone, ticket);
         let slot = flows.next_slot();
@@ -439,7 +389,7 @@ impl LogicalProcess<'_> {
                 (TransferOutcome::Ends(end), part.map_or(delays, |part| delays.and(WIRE[part], longer)))
             }
             FlowStart::Goes(lost) => {
-                fair.transfer(ticket).lost = lost;
+                fair.starts_with(ticket, lost);
                 (TransferOutcome::Open(ticket), delays)
             }
         };

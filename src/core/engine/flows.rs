@@ -26,6 +26,7 @@ mod limit_counts;
 mod pending_flows;
 mod resources;
 mod tournament_tree;
+mod uplinks;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,6 +45,7 @@ use pending_flows::PendingFlows;
 pub(super) use resources::ResourceKind;
 use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
 use tournament_tree::TournamentTree;
+pub(super) use uplinks::GroupUplinks;
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,13 +69,15 @@ pub(super) struct FlowConfig {
     pub grid: SlotGrid,
     /// Levels that move by less than this part of a thousand are not told.
     pub tolerance: u64,
+    /// Kinds of groups of nodes, smallest first.
+    pub groups: Vec<GroupUplinks>,
 }
 
 impl FlowConfig {
     /// Whether all bundles pass two resources and no more.
     #[inline(always)]
     fn crosses_two(&self) -> bool {
-        self.occupancy.duplex.is_none() && self.occupancy.pair_duplex.is_none()
+        self.occupancy.duplex.is_none() && self.occupancy.pair_duplex.is_none() && !uplinks::any(&self.groups)
     }
 }
 
@@ -160,6 +164,11 @@ impl Flows {
             moves: Vec::new(),
             counts: FlowCounts::default(),
         }
+    }
+
+    /// Returns whether groups of nodes have uplinks with a capacity.
+    pub fn has_uplinks(&self) -> bool {
+        uplinks::any(&self.wires.groups)
     }
 
     /// The time between two slots.
@@ -404,6 +413,7 @@ impl Flows {
         if self.wires.occupancy.pair_duplex.is_some() {
             path.push(ResourceId::new(ResourceKind::Pair, from.min(to), from.max(to)));
         }
+        uplinks::add(&self.wires.groups, from, to, &mut path);
         path
     }
 
@@ -413,6 +423,7 @@ impl Flows {
             ResourceKind::Out | ResourceKind::In => capacity,
             ResourceKind::Duplex => duplex,
             ResourceKind::Pair => pair_duplex,
+            ResourceKind::UplinkOut | ResourceKind::UplinkIn => &self.wires.groups[id.other() as usize].capacity,
         };
         let capacity = capacity.map_or(MOST, |capacity| capacity.get());
         let own = self.owner(id) == self.wires.me;

@@ -25,7 +25,7 @@ pub(super) fn grant_match(
     (left, head, path): (SimTime, SimTime, PathSlot),
     (posted, mine): (SimTime, PathSlot),
 ) {
-    let link = lp.network.link(level);
+    let handshake = lp.network.handshake(target.rank, source, level);
     // The path to the grant is the path of the later side; for equal times, the receiver's path.
     let mut path = path;
     if lp.effects.by_call && head > posted {
@@ -43,16 +43,16 @@ pub(super) fn grant_match(
             }
         }
     }
-    let mut parts = TransferParts::of_control(link.handshake(), link.handshake());
+    let mut parts = TransferParts::of_control(handshake, handshake);
     if head > posted {
         lp.paths.release(mine);
-        parts += TransferParts::of_control(head.since(left), link.handshake());
+        parts += TransferParts::of_control(head.since(left), handshake);
         lp.paths.cross_alike(&mut path, level, left, parts);
     } else {
         lp.paths.replace(&mut path, mine);
         lp.paths.cross_alike(&mut path, level, posted, parts);
     }
-    lp.push(target, head.max(posted) + link.handshake(), source, || EventKind::ClearToSend { send, recv: id, path });
+    lp.push(target, head.max(posted) + handshake, source, || EventKind::ClearToSend { send, recv: id, path });
 }
 
 /// Ends a granted transfer whose bytes have arrived at `end`. `times` has its departure and the start of its path; the
@@ -75,7 +75,7 @@ pub(super) fn end_transfer(
     let takes = CopyFor::Transfer { head, send, recv, path, times, end };
     let stated = lp.stated_pair(target.rank, recv);
     let job = CopyJob { from: head.from, tag, buffers, stated, size, start: head.time, takes };
-    if let Some((end, delays)) = lp.copy(target, lp.network.link(level).row(size), &job) {
+    if let Some((end, delays)) = lp.copy(target, lp.network.received_row(head.from, target.rank, level, size), &job) {
         finish_copy(target, lp, &job, end, delays);
     }
 }
@@ -92,18 +92,18 @@ pub(super) fn finish_transfer(
 ) {
     let from = head.from;
     let level = lp.level(from, target.rank);
-    let link = lp.network.link(level);
+    let handshake = lp.network.handshake(target.rank, from, level);
     lp.record_to(target, level, from, size, (left, end));
     // The end reaches the sender no earlier than a control message after the head. This delay gives the sender's worker
     // its lookahead.
-    let heard = end.max(head.time + link.handshake());
+    let heard = end.max(head.time + handshake);
     // Only the request that determines a clock needs its path across the transfer; most requests do not.
     target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
     let mut under_way = since;
     if heard > end {
         // The bytes arrive earlier, so they are not on the sender's path.
         lp.cross_head(&mut path, (from, target.rank), size, since, head.time);
-        let news = TransferParts::of_control(link.handshake(), link.handshake());
+        let news = TransferParts::of_control(handshake, handshake);
         lp.paths.cross(&mut path, level, left, news);
         under_way = heard;
     } else if lp.seats[from as usize].worker != lp.me {

@@ -151,7 +151,7 @@ impl<'a> LogicalProcess<'a> {
             threads: Some(platform.core.threads.clone()).filter(|threads| threads.count() > 1),
             shared_cores,
             computed: BlockUse::default(),
-            fair: Fair::new(platform, nodes, me, &first_node, seats),
+            fair: Fair::new(platform, nodes, me, &first_node, seats, sites),
             conditions,
             effects,
             messages: MessageProfile::new(options.intervals.clone()),
@@ -255,7 +255,7 @@ impl<'a> LogicalProcess<'a> {
             false => SimSpan::ZERO,
         };
         if message.rendezvous.is_some() {
-            return Departure { head: left + self.network.link(level).handshake() + delay, load: 1 };
+            return Departure { head: left + self.network.handshake(key.from, key.to, level) + delay, load: 1 };
         }
         let (mut turn, mut left, mut by) = (0, left, None);
         if self.fair.is_some() {
@@ -296,7 +296,7 @@ impl<'a> LogicalProcess<'a> {
         let level = self.level(from, to);
         let mut path = self.paths.share(path);
         let parts = match rendezvous {
-            true => TransferParts::of_control(time.since(left), self.network.link(level).handshake()),
+            true => TransferParts::of_control(time.since(left), self.network.handshake(from, to, level)),
             false => self.network.head_parts((from, to), level, size, time.since(left)),
         };
         self.paths.cross(&mut path, level, left, parts);

@@ -436,7 +436,7 @@ impl LogicalProcess<'_> {
                 self.push(target, begins, rank, || EventKind::CopyTurn);
                 return known;
             }
-            let row = self.network.link(RankLocation::level(from, to)).row(job.size);
+            let row = self.network.received_row(job.from, target.rank, RankLocation::level(from, to), job.size);
             let begun = self.begin_copy(target, row, &job);
             let core = &mut self.memory().expect("there are caches").cores[to.local as usize];
             match begun {
@@ -463,7 +463,7 @@ impl LogicalProcess<'_> {
         let is_beyond_caches = core.is_beyond_caches;
         target.occupied().copying += taken;
         let level = RankLocation::level(seats[job.from as usize], seat);
-        let row = self.network.link(level).row(job.size);
+        let row = self.network.received_row(job.from, target.rank, level, job.size);
         let alone = row.copy(job.size);
         let delays = held_by_core(row, &job, since);
         if !is_beyond_caches {

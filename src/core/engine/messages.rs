@@ -68,7 +68,7 @@ pub(super) fn dispatch(
 ) {
     // If load does not change it, the arrival time of the head is computed now, while the rank's state is in the
     // caches.
-    let latency = if message.rendezvous.is_none() { row.latency } else { lp.network.link(level).handshake() };
+    let latency = if message.rendezvous.is_none() { row.latency } else { lp.network.handshake(target.rank, to, level) };
     let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &message, target.rank);
     let free = free && !target.occupied().leaving.contains(&to);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
@@ -146,7 +146,7 @@ fn recv_matched(
         recv_by_request(target, lp, kind, pattern, (envelope, level), arrived, posted);
         return None;
     }
-    let row = lp.network.level_row(level, arrived.size);
+    let row = lp.network.received_row(source, target.rank, level, arrived.size);
     let cause = WaitCause { path: arrived.path, left: arrived.left, ends: (source, target.rank), size: arrived.size };
     let copy = match posted > arrived.head {
         true => lp.network.link(level).protocol().unexpected(arrived.size),
@@ -279,7 +279,7 @@ fn matched_at_arrival(
     debug_assert_eq!(request.kind, RequestKind::Unmatched);
     let (posted, capacity) = (request.ready, request.size);
     (request.kind, request.peer, request.tag, request.size) = (RequestKind::Matched, source, tag, size);
-    request.overhead = lp.network.level_row(level, size).receiving(size);
+    request.overhead = lp.network.received_row(source, target.rank, level, size).receiving(size);
     request.payload = payload;
     lp.pair_buffers(target.rank, id, (source, tag, request.buffers), size);
     if size > capacity {
@@ -353,7 +353,7 @@ fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Reques
         }
         start = lp.now.time;
     }
-    let row = lp.network.link(level).row(size);
+    let row = lp.network.received_row(peer, target.rank, level, size);
     let takes = CopyFor::Receive { recv: id, end };
     let stated = lp.stated_pair(target.rank, id);
     let job = CopyJob { from: peer, tag, buffers, stated, size, start, takes };

@@ -185,7 +185,7 @@ pub(super) fn grant(
     path: PathSlot,
 ) {
     let level = lp.level(to, shared.rank);
-    let handshake = lp.network.link(level).handshake();
+    let handshake = lp.network.handshake(shared.rank, to, level);
     let mut path = path;
     lp.paths.cross(&mut path, level, time, TransferParts::of_control(handshake, handshake));
     lp.push(shared, time + handshake, to, || EventKind::ClearToSend { send, recv, path });

@@ -211,19 +211,31 @@ impl<'a> Network<'a> {
         }
     }
 
-    fn row_of_pair(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
-        let row = self.pairs.as_ref().and_then(|(of, cores)| {
-            let [from, to] = [from, to].map(|rank| cores[rank as usize]);
-            of.row(from, to, level, size)
-        });
-        row.unwrap_or_else(|| self.platform.link(level).row(size))
+    fn row_of_pair(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        self.link_of_pair(from, to, level).unwrap_or(self.platform.link(level)).row(size)
     }
 
-    /// Returns the costs of a message of `size` on the level's link.
+    /// Returns what [`Network::row`] returns, without taking `size` as that of the next message.
     #[inline(always)]
-    pub fn level_row(&mut self, level: Level, size: Bytes) -> &'a Row {
+    pub fn received_row(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        if self.pairs.is_some() {
+            return self.row_of_pair(from, to, level, size);
+        }
         let last = &self.last[level as usize];
         if last.alone.size == size { last.row } else { self.platform.link(level).row(size) }
+    }
+
+    /// Returns the time of a control message between two ranks.
+    #[inline(always)]
+    pub fn handshake(&self, from: Rank, to: Rank, level: Level) -> SimSpan {
+        let of_pair = if self.pairs.is_some() { self.link_of_pair(from, to, level) } else { None };
+        of_pair.unwrap_or(self.platform.link(level)).handshake()
+    }
+
+    fn link_of_pair(&self, from: Rank, to: Rank, level: Level) -> Option<&'a Link> {
+        let (of, cores) = self.pairs.as_ref()?;
+        let [from, to] = [from, to].map(|rank| cores[rank as usize]);
+        of.link(from, to, level)
     }
 
     /// Returns the costs without contention of a message of `size` with costs `row`.

@@ -480,8 +480,9 @@ fn copied(
     message: &InFlightMessage,
     left: SimTime,
 ) -> SimTime {
-    let level = lp.level(target.rank, target.requests.get(send).peer);
-    let row = lp.network.link(level).row(message.size);
+    let peer = target.requests.get(send).peer;
+    let level = lp.level(target.rank, peer);
+    let row = lp.network.received_row(target.rank, peer, level, message.size);
     let (start, end) = target.copy(row, message.size, left);
     let mut path = lp.paths.share(message.path);
     lp.paths.delay(&mut path, Delays::default().and(Resource::Core, start.since(left)));

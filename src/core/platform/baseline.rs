@@ -1,5 +1,7 @@
 //! The two-level baseline: the machine as modelled by a simulator that knows nodes and a network, but no CMPs.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
@@ -69,6 +71,7 @@ impl Platform {
             conditions: self.conditions.clone(),
             baseline: self.baseline,
             pairs: None,
+            places: Arc::default(),
             unread: Vec::new(),
         }
     }

@@ -11,6 +11,7 @@ mod measured;
 mod memory;
 mod occupancy;
 mod pairs;
+mod places;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -29,6 +30,7 @@ use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
 use pairs::PairsKey;
+use places::{PlaceFile, StatedPlaces};
 use values::{Factor, PerLoad};
 
 /// A platform and its source.
@@ -56,6 +58,8 @@ struct PlatformFile {
     inter_cmp: LinkFile,
     inter_node: LinkFile,
     pairs: Option<PairsKey>,
+    #[serde(default)]
+    places: BTreeMap<String, PlaceFile>,
     bigsim: Option<Baseline>,
     progress: Option<ProgressName>,
     progress_share: Option<f64>,
@@ -174,7 +178,16 @@ impl PlatformFile {
             cmps: self.nct.cmps,
         };
         let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links)?;
-        let mut pairs = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
+        let between = (&self.inter_node, links[Level::InterNode as usize].contention());
+        let stated_places = StatedPlaces::read(document, &self.places, self.nct, between)?;
+        let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];
+        let of_places = stated_places.classes(document, self.nct, files, &links)?;
+        if of_places.is_some() && self.pairs.is_some() {
+            let expected = "either [pairs] or places with costs or latencies";
+            return Err(document.expected("pairs", expected, "both"));
+        }
+        let measured = self.pairs.as_ref().map(|key| key.classes(document, self.nct, &links)).transpose()?;
+        let mut pairs = measured.or(of_places);
         if let Some(pairs) = &mut pairs {
             let between = &mut links[Level::InterNode as usize];
             match between.occupancy().capacity.filter(|_| self.inter_node.states_capacity()) {
@@ -189,7 +202,6 @@ impl PlatformFile {
             }
         }
         let fair = links.each_ref().map(|link| link.contention() == Contention::Fair);
-        let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];
         let of_levels = Level::ALL.into_iter().zip(files).zip(&links).flat_map(|((level, file), link)| {
             let (contention, name) = (link.contention(), level.name());
             let loads =
@@ -216,6 +228,7 @@ impl PlatformFile {
             conditions: stated.conditions(document)?,
             baseline: self.bigsim.unwrap_or_default(),
             pairs: pairs.map(Arc::new),
+            places: Arc::new(stated_places.places),
             unread,
         })
     }

@@ -136,6 +136,16 @@ impl Link {
         self
     }
 
+    /// Returns the link with `span` added to the latency of every message, including control messages.
+    pub fn with_added_latency(mut self, span: SimSpan) -> Self {
+        for row in &mut self.rows {
+            row.latency += span;
+            row.columns.iter_mut().for_each(|column| column.latency += span);
+        }
+        self.handshake += span;
+        self
+    }
+
     /// Costs of a message in addition to its transfer.
     pub fn protocol(&self) -> Protocol {
         self.protocol

@@ -1,11 +1,14 @@
-//! Costs by class of pairs of cores, for machines that fit no shape.
+//! Costs by class of pairs of cores: measured classes for machines that fit no shape, or the least common place of both
+//! cores.
 //!
-//! A class replaces latency and bandwidth of a message by size. Everything else (overheads, thresholds, contention)
-//! is that of the pair's level.
+//! A measured class replaces latency and bandwidth of a message by size. A place may also replace overheads, gaps and
+//! copy bandwidths. Everything else (thresholds, contention) is that of the pair's level.
+
+use std::sync::Arc;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Level, Link, Row, Shape, Site};
+use super::{Level, Link, Places, Row, Shape, Site};
 
 /// Class of a pair with the costs of its level.
 pub const NO_CLASS: u16 = u16::MAX;
@@ -15,14 +18,21 @@ pub const NO_CLASS: u16 = u16::MAX;
 pub struct PairClasses {
     /// Shape of the described machine.
     shape: Shape,
-    /// Number of consecutive cores with classes among them: all, those of each node, or those of each CMP.
-    side: u32,
-    /// Class of (from, to) among these cores, row by row.
-    class: Vec<u16>,
+    class_of: ClassOf,
     /// Links of each class at each level.
     links: Vec<[Link; 3]>,
     /// For each class and level, whether the class has a pair of cores at that level.
     levels: Vec<[bool; 3]>,
+}
+
+/// Assignment of pairs of cores to classes.
+#[derive(Clone, Debug, PartialEq)]
+enum ClassOf {
+    /// Class of (from, to) among `side` consecutive cores, row by row. The cores are all, those of each node, or those of
+    /// each CMP.
+    Matrix { side: u32, class: Vec<u16> },
+    /// Least common place.
+    Places(Arc<Places>),
 }
 
 impl PairClasses {
@@ -43,7 +53,20 @@ impl PairClasses {
         for ((from, to), class) in pairs.zip(&class).filter(|(_, class)| **class != NO_CLASS) {
             levels[usize::from(*class)][Level::between(from, to) as usize] = true;
         }
-        PairClasses { shape, side: side as u32, class, links, levels }
+        PairClasses { shape, class_of: ClassOf::Matrix { side: side as u32, class }, links, levels }
+    }
+
+    /// Creates the classes of the least common places of cores, with the link of each class at the level of its pairs.
+    ///
+    /// # Panics
+    /// If there are not as many links as [`Places::classes`].
+    pub fn of_places(shape: Shape, places: Arc<Places>, links: Vec<Link>) -> PairClasses {
+        assert_eq!(links.len(), places.classes(), "a link for each class");
+        let domains = places.domains.len();
+        let of = |class: usize| if class < domains { Level::IntraCmp } else { Level::InterNode };
+        let levels = (0..links.len()).map(|class| Level::ALL.map(|level| level == of(class))).collect();
+        let links = links.into_iter().map(|link| [link.clone(), link.clone(), link]).collect();
+        PairClasses { shape, class_of: ClassOf::Places(places), links, levels }
     }
 
     /// Numbers of cores of the machine, of a node, and of a CMP.
@@ -54,11 +77,16 @@ impl PairClasses {
 
     /// Classes for a machine of another shape; `None` if it does not have the described cores.
     pub fn on(&self, shape: Shape) -> Option<PairClasses> {
-        let of_node = shape.cmps == self.shape.cmps && shape.cores == self.shape.cores;
-        let of_cmp = shape.cores == self.shape.cores;
-        let [_, node, cmp] = Self::sides(self.shape);
-        let holds =
-            shape == self.shape || (u64::from(self.side) == node && of_node) || (u64::from(self.side) == cmp && of_cmp);
+        let holds = match &self.class_of {
+            ClassOf::Matrix { side, .. } => {
+                let of_node = shape.cmps == self.shape.cmps && shape.cores == self.shape.cores;
+                let of_cmp = shape.cores == self.shape.cores;
+                let [_, node, cmp] = Self::sides(self.shape);
+                let side = u64::from(*side);
+                shape == self.shape || (side == node && of_node) || (side == cmp && of_cmp)
+            }
+            ClassOf::Places(places) => places.check(shape).is_ok(),
+        };
         holds.then(|| PairClasses { shape, ..self.clone() })
     }
 
@@ -77,13 +105,25 @@ impl PairClasses {
     /// level.
     #[inline]
     pub fn row(&self, from: u32, to: u32, level: Level, size: Bytes) -> Option<&Row> {
-        if from / self.side != to / self.side {
-            return None;
-        }
-        match self.class[((from % self.side) * self.side + to % self.side) as usize] {
-            NO_CLASS => None,
-            class => Some(self.links[usize::from(class)][level as usize].row(size)),
-        }
+        self.link(from, to, level).map(|link| link.row(size))
+    }
+
+    /// Link between two cores, by their numbers; `None` for pairs with the link of their level.
+    #[inline]
+    pub fn link(&self, from: u32, to: u32, level: Level) -> Option<&Link> {
+        let class = match &self.class_of {
+            ClassOf::Matrix { side, class } => {
+                if from / side != to / side {
+                    return None;
+                }
+                match class[((from % side) * side + to % side) as usize] {
+                    NO_CLASS => return None,
+                    class => usize::from(class),
+                }
+            }
+            ClassOf::Places(places) => places.class(self.shape, from, to, level)?,
+        };
+        Some(&self.links[class][level as usize])
     }
 
     /// The bandwidth of the fastest class that has pairs at `level`.

@@ -26,11 +26,13 @@ pub enum Resource {
     Memory,
     /// Interconnect between the CMPs of a node that other messages use at the same time.
     Interconnect,
+    /// Uplink of a group of nodes, shared with others.
+    Uplink,
 }
 
 impl Resource {
     /// All resources.
-    pub const ALL: [Resource; 8] = [
+    pub const ALL: [Resource; 9] = [
         Resource::Core,
         Resource::AdapterOut,
         Resource::AdapterIn,
@@ -39,6 +41,7 @@ impl Resource {
         Resource::Cache,
         Resource::Memory,
         Resource::Interconnect,
+        Resource::Uplink,
     ];
 }
 
@@ -69,6 +72,9 @@ pub struct ContentionParts {
     /// Interconnect between the CMPs of a node that other messages use at the same time.
     #[serde(default, rename = "interconnect_ps", deserialize_with = "picoseconds")]
     pub interconnect: SimSpan,
+    /// Uplinks of groups of nodes, shared with others.
+    #[serde(default, rename = "uplink_ps", deserialize_with = "picoseconds")]
+    pub uplink: SimSpan,
     /// All other causes: the order of messages between two ranks, connections, noise, and progress only during MPI
     /// calls.
     #[serde(rename = "other_ps", deserialize_with = "picoseconds")]
@@ -96,6 +102,7 @@ impl ContentionParts {
             Resource::Cache => self.cache,
             Resource::Memory => self.memory,
             Resource::Interconnect => self.interconnect,
+            Resource::Uplink => self.uplink,
         }
     }
 }
@@ -116,6 +123,7 @@ impl ContentionLevels {
                 cache: part(Resource::Cache),
                 memory: part(Resource::Memory),
                 interconnect: part(Resource::Interconnect),
+                uplink: part(Resource::Uplink),
                 other: path.level(level).contention.saturating_sub(all),
             }
         };

@@ -25,10 +25,14 @@ pub enum SharedKind {
     NodeMemory,
     /// Links from CMPs to the other CMPs of their node, separately for each direction.
     Interconnect,
+    /// Uplinks of groups of nodes, out of the groups; only those with traffic.
+    UplinkOut,
+    /// Uplinks of groups of nodes, into the groups; only those with traffic.
+    UplinkIn,
 }
 
 impl SharedKind {
-    const ALL: [SharedKind; 8] = [
+    const ALL: [SharedKind; 10] = [
         SharedKind::Core,
         SharedKind::AdapterOut,
         SharedKind::AdapterIn,
@@ -37,6 +41,8 @@ impl SharedKind {
         SharedKind::CmpMemory,
         SharedKind::NodeMemory,
         SharedKind::Interconnect,
+        SharedKind::UplinkOut,
+        SharedKind::UplinkIn,
     ];
 }
 

@@ -42,6 +42,8 @@ pub enum Change {
     CachesHold,
     /// Memory bandwidth for copies is doubled.
     MemoryDoubled,
+    /// Uplinks of groups of nodes have twice the capacity.
+    UplinksDoubled,
 }
 
 impl WhatIf {
@@ -67,7 +69,9 @@ impl WhatIf {
         };
         let occupied = |level: Level| {
             let parts = charged.map_or_else(ContentionParts::default, |charged| *charged.level(level));
-            let ContentionParts { core, adapter_out, adapter_in, duplex, gap, cache, memory, interconnect, .. } = parts;
+            let ContentionParts {
+                core, adapter_out, adapter_in, duplex, gap, cache, memory, interconnect, uplink, ..
+            } = parts;
             [
                 (Change::CopiesDoubled, half(core)),
                 (Change::CapacityDoubled, half(adapter_out + adapter_in + duplex + interconnect)),
@@ -75,6 +79,7 @@ impl WhatIf {
                 (Change::GapHalved, half(gap)),
                 (Change::CachesHold, cache + memory),
                 (Change::MemoryDoubled, half(cache + memory)),
+                (Change::UplinksDoubled, half(uplink)),
             ]
             .map(|(change, saved)| WhatIf { level, change, saved })
         };
@@ -122,6 +127,7 @@ mod tests {
             cache: ps(200),
             memory: ps(1000),
             interconnect: ps(2),
+            uplink: ps(8),
             other: ps(5),
         };
         let charged = ContentionLevels { inter_node: contention, ..ContentionLevels::default() };
@@ -134,6 +140,7 @@ mod tests {
             (Change::CapacityDoubled, 34),
             (Change::DuplexGone, 6),
             (Change::GapHalved, 5),
+            (Change::UplinksDoubled, 4),
         ];
         assert_eq!(found, expected);
     }

@@ -121,9 +121,9 @@ impl FlowOrder {
 }
 
 /// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,
-/// inwards, both directions. In bytes a second times picoseconds.
+/// inwards, both directions, an uplink. In bytes a second times picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::engine) struct LostBytes(pub [i128; 3]);
+pub(in crate::engine) struct LostBytes(pub [i128; 4]);
 
 impl Bundles {
     pub fn get(&self, key: &BundleKey) -> Option<u32> {

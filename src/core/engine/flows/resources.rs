@@ -21,9 +21,25 @@ pub(in crate::engine) enum ResourceKind {
     Duplex,
     /// Two nodes, in both directions.
     Pair,
+    /// The uplink of a group of nodes, away from the group.
+    UplinkOut,
+    /// The uplink of a group of nodes, into the group.
+    UplinkIn,
 }
 
-/// A resource, by a number that is the same at every worker: its kind, its node, its rail or the other node.
+impl ResourceKind {
+    const ALL: [ResourceKind; 6] = [
+        ResourceKind::Out,
+        ResourceKind::In,
+        ResourceKind::Duplex,
+        ResourceKind::Pair,
+        ResourceKind::UplinkOut,
+        ResourceKind::UplinkIn,
+    ];
+}
+
+/// A resource, by a number that is the same at every worker: its kind, its node, its rail or the other node. The node of
+/// an uplink is the first node of its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::engine) struct ResourceId(pub u64);
 
@@ -34,7 +50,12 @@ impl ResourceId {
     }
 
     pub fn kind(self) -> ResourceKind {
-        [ResourceKind::Out, ResourceKind::In, ResourceKind::Duplex, ResourceKind::Pair][(self.0 >> 60) as usize]
+        ResourceKind::ALL[(self.0 >> 60) as usize]
+    }
+
+    /// The rail, the other node, or the kind of group of an uplink.
+    pub fn other(self) -> u32 {
+        self.0 as u32 & ((1 << 30) - 1)
     }
 
     /// The node whose worker owns it.

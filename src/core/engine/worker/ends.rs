@@ -88,7 +88,7 @@ impl<P: Program> Worker<'_, P> {
         let fair = lp.fair.as_deref_mut().expect("there are flows");
         let transfer = *fair.transfer(ticket);
         let (key, left, size) = (transfer.key, transfer.left, transfer.size);
-        let delays = transfer.held_up(&flow);
+        let delays = fair.held_up(&flow);
         lp.now = EventKey { time: now, ..key };
         lp.handled += 1;
         let seat = lp.seats[key.to as usize];

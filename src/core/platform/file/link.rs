@@ -27,7 +27,7 @@ pub(super) const COSTS: [&str; 10] = [
 const MOST_INTERVALS: usize = u16::MAX as usize;
 
 /// `[intra_cmp]`, `[inter_cmp]` or `[inter_node]`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkFile {
     contention: Option<Contention>,
@@ -60,7 +60,7 @@ pub(super) struct LinkFile {
 }
 
 /// `[[inter_node.interval]]`; missing values are those of its level.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IntervalFile {
     above: Option<Bytes>,
@@ -77,16 +77,84 @@ pub(super) struct IntervalFile {
     loads: Option<Vec<u32>>,
 }
 
+/// Costs that a place may state instead of those of its level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct CostKeys {
+    pub latency: Option<PerLoad<SimSpan>>,
+    pub bandwidth: Option<PerLoad<Bandwidth>>,
+    pub send_overhead: Option<SimSpan>,
+    pub recv_overhead: Option<SimSpan>,
+    pub send_bandwidth: Option<Bandwidth>,
+    pub recv_bandwidth: Option<Bandwidth>,
+    pub gap: Option<SimSpan>,
+    pub copy_bandwidth: Option<Bandwidth>,
+    pub copy_count: Option<u32>,
+    pub loads: Option<Vec<u32>>,
+    pub interval: Option<Vec<IntervalFile>>,
+}
+
+/// Replaces a value of a level, and of its intervals, by the value of a place.
+macro_rules! replace {
+    ($level:ident, $costs:ident, $intervals:ident: $($key:ident)*) => {
+        $(if $costs.$key.is_some() {
+            $level.$key.clone_from(&$costs.$key);
+            if !$intervals {
+                $level.interval.iter_mut().flatten().for_each(|interval| interval.$key = None);
+            }
+        })*
+    };
+}
+
 impl LinkFile {
+    /// Returns the link of messages whose least common place `place` states these costs. Intervals of the place replace
+    /// all intervals of the level; another value of the place replaces the value of every interval. Values that the
+    /// place does not state are those of the level.
+    pub fn link_of_place(
+        &self,
+        document: &Document,
+        level: Level,
+        cmps: u32,
+        place: &str,
+        costs: &CostKeys,
+    ) -> Result<Link, ConfigError> {
+        let mut file = self.clone();
+        let has_intervals = costs.interval.is_some();
+        if has_intervals {
+            file.interval.clone_from(&costs.interval);
+        }
+        replace!(file, costs, has_intervals: latency bandwidth send_overhead recv_overhead send_bandwidth recv_bandwidth
+            gap copy_bandwidth copy_count loads);
+        if costs.latency.is_some() || has_intervals {
+            // Control messages cross the same distance.
+            file.handshake = None;
+        }
+        file.link_at(document, level, cmps, &format!("places.{place}"))
+    }
+
+    /// Factor on all latencies of the level.
+    pub fn latency_factor(&self) -> Factor {
+        self.latency_factor.unwrap_or(Factor(1.0))
+    }
+
+    /// Factor on all bandwidths of the level.
+    pub fn bandwidth_factor(&self) -> Factor {
+        self.bandwidth_factor.unwrap_or(Factor(1.0))
+    }
+
     /// Checks conditions that serde cannot check, and adds defaults. `cmps` is the number of CMPs per node.
     pub fn link(&self, document: &Document, level: Level, cmps: u32) -> Result<Link, ConfigError> {
+        self.link_at(document, level, cmps, level.name())
+    }
+
+    /// Handles [`LinkFile::link`] for costs that errors place at `table`.
+    fn link_at(&self, document: &Document, level: Level, cmps: u32, table: &str) -> Result<Link, ConfigError> {
         let contention = self.contention.unwrap_or(match level {
             Level::IntraCmp | Level::InterCmp => Contention::Ideal,
             Level::InterNode => Contention::Share,
         });
-        let reader = Reader { document, level: level.name(), file: self, contention };
+        let reader = Reader { document, level: table, file: self, contention };
         let rows = match &self.interval {
-            None => vec![reader.row(&IntervalFile::default(), level.name(), Bytes::ZERO, Bytes::MAX)?],
+            None => vec![reader.row(&IntervalFile::default(), table, Bytes::ZERO, Bytes::MAX)?],
             Some(intervals) => reader.rows(intervals)?,
         };
         let handshake = match self.handshake {

@@ -157,7 +157,7 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
 
 /// The number of processors of the rank's node.
 pub fn processors(p: &Process) -> u32 {
-    p.job.platform.places() / p.job.platform.shape.nodes
+    p.job.platform.most_ranks() / p.job.platform.shape.nodes
 }
 
 /// The cores of the rank's node.

@@ -1,0 +1,308 @@
+//! `[places.NAME]` of a platform file: domains of cores within a CMP, groups of nodes, and their costs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::config::{ConfigError, Document, Lines};
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::super::{Contention, Domain, Level, Link, Members, NodeGroup, PairClasses, Places, Shape};
+use super::link::{CostKeys, LinkFile};
+
+/// Greatest number of kinds of domains, and of kinds of groups.
+const MOST_KINDS: usize = 8;
+
+/// `[places.NAME]`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PlaceFile {
+    /// Number of cores of a domain within a CMP.
+    cores: Option<u32>,
+    /// Nodes of a group: a number, or the file that assigns them.
+    nodes: Option<NodesKey>,
+    cache: Option<Bytes>,
+    memory_bandwidth: Option<Bandwidth>,
+    uplink_latency: Option<SimSpan>,
+    uplink_bandwidth: Option<Bandwidth>,
+    latency: Option<super::values::PerLoad<SimSpan>>,
+    bandwidth: Option<super::values::PerLoad<Bandwidth>>,
+    send_overhead: Option<SimSpan>,
+    recv_overhead: Option<SimSpan>,
+    send_bandwidth: Option<Bandwidth>,
+    recv_bandwidth: Option<Bandwidth>,
+    gap: Option<SimSpan>,
+    copy_bandwidth: Option<Bandwidth>,
+    copy_count: Option<u32>,
+    loads: Option<Vec<u32>>,
+    interval: Option<Vec<super::link::IntervalFile>>,
+}
+
+/// `nodes = 16` or `nodes = "FILE"`.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum NodesKey {
+    Number(u32),
+    File(String),
+}
+
+/// The places of a machine, and the costs of the pairs whose least common place is one of them.
+pub(super) struct StatedPlaces {
+    pub places: Places,
+    /// Stated costs of each domain, then of each group.
+    costs: Vec<Option<CostKeys>>,
+}
+
+impl StatedPlaces {
+    /// Reads and checks all places of a machine of `shape` with the level `between` nodes. A relative path is relative to
+    /// the platform file.
+    pub fn read(
+        document: &Document,
+        stated: &BTreeMap<String, PlaceFile>,
+        shape: Shape,
+        between: (&LinkFile, Contention),
+    ) -> Result<StatedPlaces, ConfigError> {
+        let (mut domains, mut groups) = (Vec::new(), Vec::new());
+        for (name, place) in stated {
+            match (place.cores, &place.nodes) {
+                (Some(cores), None) => domains.push((place.domain(document, name, cores, shape)?, place)),
+                (None, Some(nodes)) => {
+                    groups.push((place.group(document, name, nodes, shape, between)?, place));
+                }
+                (stated_cores, _) => {
+                    let found = if stated_cores.is_some() { "both" } else { "neither" };
+                    let expected = "\"cores\" for a domain within a CMP, or \"nodes\" for a group of nodes,";
+                    return Err(document.expected(&format!("places.{name}"), expected, found));
+                }
+            }
+        }
+        if domains.len() > MOST_KINDS || groups.len() > MOST_KINDS {
+            let expected = format!("at most {MOST_KINDS} kinds of domains and {MOST_KINDS} kinds of groups");
+            return Err(document.expected("places", expected, domains.len().max(groups.len())));
+        }
+        domains.sort_by_key(|(domain, _)| domain.cores);
+        // Of two nested kinds, the one with more groups is the smaller place.
+        groups.sort_by_key(|(group, _)| std::cmp::Reverse(count(group, shape.nodes)));
+        for pair in domains.windows(2) {
+            check_domains(document, &pair[0].0, &pair[1].0)?;
+        }
+        for pair in groups.windows(2) {
+            check_groups(document, &pair[0].0, &pair[1].0, shape.nodes)?;
+        }
+        let costs = domains.iter().map(|(_, place)| place.costs()).chain(groups.iter().map(|(_, place)| place.costs()));
+        let costs = costs.collect();
+        let places = Places {
+            domains: domains.into_iter().map(|(domain, _)| domain).collect(),
+            groups: groups.into_iter().map(|(group, _)| group).collect(),
+        };
+        Ok(StatedPlaces { places, costs })
+    }
+
+    /// Returns the costs of pairs by their least common place, if these differ from the costs of the levels.
+    ///
+    /// A place without costs has those of the next larger place, and the largest place those of the level. Uplinks add
+    /// their latency.
+    pub fn classes(
+        &self,
+        document: &Document,
+        shape: Shape,
+        files: [&LinkFile; 3],
+        links: &[Link; 3],
+    ) -> Result<Option<PairClasses>, ConfigError> {
+        let Places { domains, groups } = &self.places;
+        let names = domains.iter().map(|domain| &domain.name).chain(groups.iter().map(|group| &group.name));
+        let names: Vec<&String> = names.collect();
+        let has_latency = groups.iter().any(|group| group.uplink_latency > SimSpan::ZERO);
+        if self.costs.iter().all(Option::is_none) && !has_latency {
+            return Ok(None);
+        }
+        let mut of_classes = Vec::with_capacity(self.places.classes());
+        let kinds = [(Level::IntraCmp, 0..domains.len()), (Level::InterNode, domains.len()..names.len())];
+        for (level, range) in kinds {
+            let (file, usual) = (files[level as usize], &links[level as usize]);
+            let mut larger = usual.clone();
+            let mut of_level = Vec::new();
+            for place in range.rev() {
+                if let Some(costs) = &self.costs[place] {
+                    larger = file.link_of_place(document, level, shape.cmps, names[place], costs)?;
+                }
+                of_level.push(larger.clone());
+            }
+            of_classes.extend(of_level.into_iter().rev());
+        }
+        // Pairs of nodes without a common group.
+        of_classes.push(links[Level::InterNode as usize].clone());
+        for (class, link) in of_classes.iter_mut().enumerate().skip(domains.len()) {
+            *link = link.clone().with_added_latency(self.places.added_latency(class));
+        }
+        Ok(Some(PairClasses::of_places(shape, Arc::new(self.places.clone()), of_classes)))
+    }
+}
+
+impl PlaceFile {
+    fn domain(&self, document: &Document, name: &str, cores: u32, shape: Shape) -> Result<Domain, ConfigError> {
+        let path = format!("places.{name}");
+        if cores == 0 || !shape.cores.is_multiple_of(cores) {
+            let expected = format!("a divisor of {}, the cores of a CMP", shape.cores);
+            return Err(document.expected(&format!("{path}.cores"), expected, cores));
+        }
+        let of_groups = [
+            ("uplink_latency", self.uplink_latency.map(|stated| stated.to_string())),
+            ("uplink_bandwidth", self.uplink_bandwidth.map(|stated| stated.to_string())),
+        ];
+        for (key, found) in of_groups {
+            if let Some(found) = found {
+                let expected = format!("no \"{key}\", which only groups of nodes have,");
+                return Err(document.expected(&format!("{path}.{key}"), expected, found));
+            }
+        }
+        Ok(Domain { name: name.to_owned(), cores, cache: self.cache, memory: self.memory_bandwidth })
+    }
+
+    fn group(
+        &self,
+        document: &Document,
+        name: &str,
+        nodes: &NodesKey,
+        shape: Shape,
+        (between, contention): (&LinkFile, Contention),
+    ) -> Result<NodeGroup, ConfigError> {
+        let path = format!("places.{name}");
+        let of_domains = [
+            ("cache", self.cache.map(|stated| stated.to_string())),
+            ("memory_bandwidth", self.memory_bandwidth.map(|stated| stated.to_string())),
+            ("copy_bandwidth", self.copy_bandwidth.map(|stated| stated.to_string())),
+            ("copy_count", self.copy_count.map(|stated| stated.to_string())),
+        ];
+        for (key, found) in of_domains {
+            if let Some(found) = found {
+                let expected = format!("no \"{key}\", which only domains within a CMP have,");
+                return Err(document.expected(&format!("{path}.{key}"), expected, found));
+            }
+        }
+        if let Some(found) = self.uplink_bandwidth.filter(|_| contention != Contention::Fair) {
+            let expected =
+                "contention = \"fair\" in [inter_node] with it, because transfers of many nodes share an uplink,";
+            return Err(document.expected(&format!("{path}.uplink_bandwidth"), expected, found));
+        }
+        let members = match nodes {
+            NodesKey::Number(0) => {
+                return Err(document.expected(&format!("{path}.nodes"), "at least 1 node", 0));
+            }
+            NodesKey::Number(nodes) => Members::Blocks(*nodes),
+            NodesKey::File(file) => {
+                let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(file);
+                Members::List(listed(&Lines::read(&path)?, name, shape.nodes)?)
+            }
+        };
+        let uplink_latency = self.uplink_latency.map_or(SimSpan::ZERO, |span| between.latency_factor().of_span(span));
+        let uplink = self.uplink_bandwidth.map(|stated| between.bandwidth_factor().of_capacity(stated));
+        Ok(NodeGroup { name: name.to_owned(), members, uplink_latency, uplink })
+    }
+
+    /// Costs of the place's own; `None` if it states none.
+    fn costs(&self) -> Option<CostKeys> {
+        let costs = CostKeys {
+            latency: self.latency.clone(),
+            bandwidth: self.bandwidth.clone(),
+            send_overhead: self.send_overhead,
+            recv_overhead: self.recv_overhead,
+            send_bandwidth: self.send_bandwidth,
+            recv_bandwidth: self.recv_bandwidth,
+            gap: self.gap,
+            copy_bandwidth: self.copy_bandwidth,
+            copy_count: self.copy_count,
+            loads: self.loads.clone(),
+            interval: self.interval.clone(),
+        };
+        (costs != CostKeys::default()).then_some(costs)
+    }
+}
+
+/// Number of groups of a kind on a machine of `nodes` nodes.
+fn count(group: &NodeGroup, nodes: u32) -> usize {
+    match &group.members {
+        Members::Blocks(size) => nodes.div_ceil(*size) as usize,
+        Members::List(of) => of.iter().max().map_or(0, |last| *last as usize + 1),
+    }
+}
+
+fn check_domains(document: &Document, smaller: &Domain, larger: &Domain) -> Result<(), ConfigError> {
+    if smaller.cores == larger.cores || !larger.cores.is_multiple_of(smaller.cores) {
+        let expected = format!("a multiple of {}, the cores of places.{}, and more,", smaller.cores, smaller.name);
+        return Err(document.expected(&format!("places.{}.cores", larger.name), expected, larger.cores));
+    }
+    if let Some((small, large)) = smaller.cache.zip(larger.cache).filter(|(small, large)| small > large) {
+        let expected = format!("at least {small}, the cache of places.{}, which lies in it,", smaller.name);
+        return Err(document.expected(&format!("places.{}.cache", larger.name), expected, large));
+    }
+    Ok(())
+}
+
+/// Checks that each group of the smaller kind lies in one group of the larger kind.
+fn check_groups(document: &Document, smaller: &NodeGroup, larger: &NodeGroup, nodes: u32) -> Result<(), ConfigError> {
+    let path = format!("places.{}.nodes", larger.name);
+    if let (Members::Blocks(small), Members::Blocks(large)) = (&smaller.members, &larger.members) {
+        if large.is_multiple_of(*small) && large > small {
+            return Ok(());
+        }
+        let expected = format!("a multiple of {small}, the nodes of places.{}, and more,", smaller.name);
+        return Err(document.expected(&path, expected, large));
+    }
+    // Group of the larger kind, and its first node, by the group of the smaller kind.
+    let mut around = BTreeMap::new();
+    for node in 0..nodes {
+        let (first, large) = *around.entry(smaller.of(node)).or_insert((node, larger.of(node)));
+        if large != larger.of(node) {
+            let expected = format!("one group of {} around each group of {}", larger.name, smaller.name);
+            let found = format!(
+                "nodes {first} and {node}, which share a group of {} and no group of {}",
+                smaller.name, larger.name
+            );
+            return Err(document.expected(&path, expected, found));
+        }
+    }
+    Ok(())
+}
+
+/// Group of each node by the column `place` of a list. The first line names the columns, such as `node switch group`;
+/// each other line has the number of a node and the names of its groups.
+fn listed(lines: &Lines, place: &str, nodes: u32) -> Result<Vec<u32>, ConfigError> {
+    let mut all = lines.iter();
+    let Some((number, head)) = all.next() else {
+        return Err(lines.expected_in_all("a first line that names the columns, such as \"node switch group\"", "none"));
+    };
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    let column = columns.iter().skip(1).position(|name| *name == place);
+    let Some(column) = column.filter(|_| columns[0] == "node").map(|column| column + 1) else {
+        let expected = format!("columns \"node\" and \"{place}\", such as \"node {place}\"");
+        return Err(lines.expected(number, expected, head));
+    };
+    let mut group_of = vec![None; nodes as usize];
+    let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
+    for (number, line) in all {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.len() != columns.len() {
+            return Err(lines.expected(number, format!("{} words, as in the first line,", columns.len()), line));
+        }
+        let Ok(node) = words[0].parse::<u32>() else {
+            return Err(lines.expected(number, "the number of a node, from 0,", words[0]));
+        };
+        // The list may have nodes that a smaller machine lacks.
+        let Some(of_node) = group_of.get_mut(node as usize) else { continue };
+        if of_node.is_some() {
+            return Err(lines.expected(number, "each node once", line));
+        }
+        let next = numbers.len() as u32;
+        *of_node = Some(*numbers.entry(words[column]).or_insert(next));
+    }
+    let missing = group_of.iter().position(Option::is_none);
+    if let Some(node) = missing {
+        return Err(
+            lines.expected_in_all(format!("a line for each of the machine's {nodes} nodes"), format!("no node {node}"))
+        );
+    }
+    Ok(group_of.into_iter().flatten().collect())
+}

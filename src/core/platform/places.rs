@@ -1,0 +1,239 @@
+//! Places between the paper's three levels: domains of cores within a CMP, and groups of nodes.
+//!
+//! A machine is a tree of places: core, domains (such as L3 and NUMA), CMP, node, groups (such as switches), machine.
+//! The costs of a message depend on the least common place of its two cores. This module knows nothing of time.
+
+use std::fmt;
+
+use crate::units::{Bandwidth, Bytes, SimSpan};
+
+use super::{Level, Shape};
+
+/// Domains and groups of a machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places {
+    /// Domains within a CMP, smallest first. Each domain lies in one domain of the next kind.
+    pub domains: Vec<Domain>,
+    /// Groups of nodes, smallest first. Each group lies in one group of the next kind.
+    pub groups: Vec<NodeGroup>,
+}
+
+/// A kind of domain within a CMP, such as the cores that share an L3 cache.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Domain {
+    /// Name in the file.
+    pub name: String,
+    /// Number of consecutive cores of a domain.
+    pub cores: u32,
+    /// Bytes of the last-level cache of a domain, if the domain has one of its own.
+    pub cache: Option<Bytes>,
+    /// Bytes per second of the memory of a domain, if the domain has one of its own.
+    pub memory: Option<Bandwidth>,
+}
+
+/// A kind of group of nodes, such as the nodes of a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeGroup {
+    /// Name in the file.
+    pub name: String,
+    /// Assignment of nodes to groups.
+    pub members: Members,
+    /// Time that a message spends on the way from a group to the next larger place, and the same on the way back.
+    pub uplink_latency: SimSpan,
+    /// Bytes per second from a group to the rest of the machine, per direction; `None`: no limit.
+    pub uplink: Option<Bandwidth>,
+}
+
+/// Assignment of nodes to the groups of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// Blocks of this number of consecutive nodes.
+    Blocks(u32),
+    /// Group of each node.
+    List(Vec<u32>),
+}
+
+/// Reason why a machine of some shape cannot have the places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlacesError {
+    /// The cores of a CMP are not a multiple of those of a domain.
+    Cores {
+        /// Name of the place.
+        place: String,
+        /// Cores per domain.
+        cores: u32,
+        /// Cores per CMP.
+        of: u32,
+    },
+    /// The list assigns fewer nodes than the machine has.
+    Nodes {
+        /// Name of the place.
+        place: String,
+        /// Nodes in the list.
+        listed: u32,
+        /// Nodes of the machine.
+        nodes: u32,
+    },
+}
+
+impl fmt::Display for PlacesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlacesError::Cores { place, cores, of } => {
+                write!(f, "places.{place} has {cores} cores: expected a divisor of the {of} cores of a CMP")
+            }
+            PlacesError::Nodes { place, listed, nodes } => {
+                write!(f, "the list of places.{place} has {listed} nodes: expected all {nodes} nodes of the machine")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlacesError {}
+
+impl NodeGroup {
+    /// Group of a node.
+    #[inline]
+    pub fn of(&self, node: u32) -> u32 {
+        match &self.members {
+            Members::Blocks(nodes) => node / nodes,
+            Members::List(of) => of[node as usize],
+        }
+    }
+}
+
+impl Places {
+    /// Whether there is neither a domain nor a group.
+    pub fn is_empty(&self) -> bool {
+        self.domains.is_empty() && self.groups.is_empty()
+    }
+
+    /// Checks that a machine of `shape` can have the places.
+    ///
+    /// # Errors
+    /// A domain does not divide a CMP, or a list lacks nodes.
+    pub fn check(&self, shape: Shape) -> Result<(), PlacesError> {
+        if let Some(wrong) = self.domains.iter().find(|domain| !shape.cores.is_multiple_of(domain.cores)) {
+            let place = wrong.name.clone();
+            return Err(PlacesError::Cores { place, cores: wrong.cores, of: shape.cores });
+        }
+        for group in &self.groups {
+            if let Members::List(of) = &group.members
+                && of.len() < shape.nodes as usize
+            {
+                let (place, listed) = (group.name.clone(), of.len() as u32);
+                return Err(PlacesError::Nodes { place, listed, nodes: shape.nodes });
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of classes of pairs: one per kind of domain, one per kind of group, and one for pairs of nodes without a
+    /// common group.
+    pub fn classes(&self) -> usize {
+        self.domains.len() + self.groups.len() + 1
+    }
+
+    /// Class of the least common place of two cores at `level`, by their numbers in a machine of `shape`. Domains come
+    /// first, then groups, then the machine. `None`: the CMP or the node is their least common place.
+    #[inline]
+    pub fn class(&self, shape: Shape, from: u32, to: u32, level: Level) -> Option<usize> {
+        match level {
+            // CMPs are multiples of domains, so equal quotients mean one domain of one CMP.
+            Level::IntraCmp => self.domains.iter().position(|domain| from / domain.cores == to / domain.cores),
+            Level::InterCmp => None,
+            Level::InterNode => {
+                let [from, to] = [from, to].map(|core| core / (shape.cmps * shape.cores));
+                let common = self.groups.iter().position(|group| group.of(from) == group.of(to));
+                Some(self.domains.len() + common.unwrap_or(self.groups.len()))
+            }
+        }
+    }
+
+    /// Latency that uplinks add to a message between nodes of `class`: it leaves and enters one group of each smaller
+    /// kind.
+    pub fn added_latency(&self, class: usize) -> SimSpan {
+        let left = &self.groups[..class - self.domains.len()];
+        left.iter().map(|group| group.uplink_latency).sum::<SimSpan>() * 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(name: &str, members: Members, latency: u64) -> NodeGroup {
+        NodeGroup { name: name.to_owned(), members, uplink_latency: SimSpan::from_ns(latency), uplink: None }
+    }
+
+    fn domain(cores: u32) -> Domain {
+        Domain { name: format!("of{cores}"), cores, cache: None, memory: None }
+    }
+
+    /// Two switches of two nodes in one group, one in another; CMPs of 4 cores in two L3 domains.
+    fn places() -> Places {
+        let groups =
+            vec![group("switch", Members::Blocks(2), 100), group("group", Members::List(vec![0, 0, 0, 0, 1, 1]), 1000)];
+        Places { domains: vec![domain(2)], groups }
+    }
+
+    #[test]
+    fn the_class_of_a_pair_is_its_least_common_place() {
+        let (places, shape) = (places(), Shape { nodes: 6, cmps: 2, cores: 4 });
+        let class = |from: u32, to: u32| {
+            let level = Level::between(shape.site(from.into()), shape.site(to.into()));
+            places.class(shape, from, to, level)
+        };
+        // One L3 domain; two domains of a CMP; two CMPs.
+        assert_eq!([(0, 1), (1, 2), (3, 4)].map(|(from, to)| class(from, to)), [Some(0), None, None]);
+        // Nodes of 8 cores: 0 and 1 share a switch, 0 and 2 a group, 0 and 4 nothing.
+        assert_eq!([8, 16, 39, 32, 47].map(|to| class(0, to)), [Some(1), Some(2), Some(3), Some(3), Some(3)]);
+        assert_eq!(class(32, 40), Some(1));
+        assert_eq!([1, 2, 3].map(|class| places.added_latency(class).as_ps()), [0, 200_000, 2_200_000]);
+        assert_eq!(places.classes(), 4);
+    }
+
+    #[test]
+    fn every_pair_of_a_machine_without_some_kinds_has_the_class_of_a_walk_up_the_tree() {
+        let shape = Shape { nodes: 8, cmps: 1, cores: 8 };
+        for mask in 0..16_u32 {
+            let has = |bit: u32| mask >> bit & 1 == 1;
+            let domains: Vec<_> = [2, 4].into_iter().enumerate().filter(|(at, _)| has(*at as u32)).collect();
+            let groups: Vec<_> = [2, 4].into_iter().enumerate().filter(|(at, _)| has(*at as u32 + 2)).collect();
+            let places = Places {
+                domains: domains.iter().map(|(_, cores)| domain(*cores)).collect(),
+                groups: groups.iter().map(|(_, nodes)| group("g", Members::Blocks(*nodes), 1)).collect(),
+            };
+            for (from, to) in (0..64_u32).flat_map(|from| (0..64).map(move |to| (from, to))) {
+                let level = Level::between(shape.site(from.into()), shape.site(to.into()));
+                let expected = if level == Level::InterNode {
+                    let (mut a, mut b, mut class) = (from / 8, to / 8, domains.len());
+                    let mut before = 1;
+                    for (_, nodes) in &groups {
+                        (a, b) = (a / (nodes / before), b / (nodes / before));
+                        if a == b {
+                            break;
+                        }
+                        (before, class) = (*nodes, class + 1);
+                    }
+                    Some(class)
+                } else {
+                    domains.iter().position(|(_, cores)| from % 8 / cores == to % 8 / cores)
+                };
+                assert_eq!(places.class(shape, from, to, level), expected, "{mask} {from} {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn places_that_do_not_fit_a_shape_are_refused() {
+        let check = |nodes, cores| places().check(Shape { nodes, cmps: 2, cores }).map_err(|error| error.to_string());
+        assert_eq!(check(6, 4), Ok(()));
+        assert_eq!(check(3, 8), Ok(()));
+        assert_eq!(check(6, 3), Err("places.of2 has 2 cores: expected a divisor of the 3 cores of a CMP".to_owned()));
+        assert_eq!(
+            check(7, 4),
+            Err("the list of places.group has 6 nodes: expected all 7 nodes of the machine".to_owned())
+        );
+    }
+}
