@@ -127,7 +127,9 @@ pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Fa
         Some("default") if !hides(path) => Platform::embedded(),
         _ => Platform::load(Document::read(&Shipped::Platform.resolve(path)?)?, &[])?,
     };
-    Ok(shape.map_or_else(|| platform.clone(), |shape| platform.with_shape(shape)))
+    let Some(shape) = shape else { return Ok(platform) };
+    platform.places.check(shape).map_err(|error| Failure::bad_input(format!("--nct {shape}: {error}")))?;
+    Ok(platform.with_shape(shape))
 }
 
 /// Clusters the matrices, and writes the compressed pair of files.

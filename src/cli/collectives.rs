@@ -207,7 +207,9 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     }
     let source = PlatformSource::load(document, &overrides)?;
     let source = match args.nct {
-        Some(shape) => source.with_shape(shape),
+        Some(shape) => {
+            source.with_shape(shape).map_err(|error| Failure::bad_input(format!("--nct {shape}: {error}")))?
+        }
         None => source,
     };
     let (platform, note) = with_rules(source.platform, &beside)?;

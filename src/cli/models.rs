@@ -113,7 +113,9 @@ fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
     }
     let source = PlatformSource::load(document, &overrides)?;
     Ok(match args.nct {
-        Some(shape) => source.with_shape(shape),
+        Some(shape) => {
+            source.with_shape(shape).map_err(|error| Failure::bad_input(format!("--nct {shape}: {error}")))?
+        }
         None => source,
     }
     .platform)

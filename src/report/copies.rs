@@ -57,6 +57,7 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
             SharedKind::CmpMemory => "memory of CMPs",
             SharedKind::NodeMemory => "memory of nodes",
             SharedKind::Interconnect => "between CMPs, each way",
+            SharedKind::DomainMemory => "memory of domains",
             SharedKind::UplinkOut => "uplinks of places, out",
             SharedKind::UplinkIn => "uplinks of places, in",
         };

@@ -236,7 +236,11 @@ impl Sources {
         let (machine, ignored_rules) = with_rules(platform.platform, beside)?;
         platform.platform = machine;
         let platform = match settings.shape {
-            Some(shape) => platform.with_shape(shape),
+            Some(shape) => {
+                let machine = platform.platform.name.clone();
+                let wrong = |error| PredictError::input(format!("machine {machine} with nct {shape}: {error}"));
+                platform.with_shape(shape).map_err(wrong)?
+            }
             None => platform,
         };
         let is_seeded = request.given.seed.is_some() || overrides.iter().any(|over| over.key[..] == ["run", "seed"]);

@@ -47,6 +47,12 @@ pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
         match (name.as_str(), value) {
             ("collectives", Value::Table(of)) => found.extend(of.get_mut("rules").map(|file| (RULES.to_owned(), file))),
             ("pairs", Value::Table(of)) => found.extend(of.get_mut("file").map(|file| ("pairs.file".to_owned(), file))),
+            ("places", Value::Table(of)) => {
+                for (place, keys) in of.iter_mut() {
+                    let file = keys.get_mut("nodes").filter(|nodes| nodes.is_str());
+                    found.extend(file.map(|file| (format!("places.{place}.nodes"), file)));
+                }
+            }
             ("nodes", Value::Array(entries)) => {
                 for (index, entry) in entries.iter_mut().enumerate() {
                     let keys = entry.as_table_mut().into_iter().flatten();

@@ -1,9 +1,9 @@
 //! Expected times, computed by hand, on machines with L3 domains and with groups of nodes: 1 ns per byte.
 
-use crate::support::Do::{Compute, Recv, Send};
+use crate::support::Do::{Compute, Irecv, Isend, Recv, Send, WaitAll, Work};
 use crate::support::{Do, clocks, run_with};
 use mcpsim::config::{Document, Override};
-use mcpsim::platform::{Level, Platform};
+use mcpsim::platform::{Level, MemoryShares, Platform, Site};
 use mcpsim::profile::SharedKind;
 
 /// Nodes of one CMP of four cores. Latencies are 10 ns within a CMP and 1000 ns between nodes.
@@ -218,6 +218,75 @@ fn a_late_transfer_slows_an_uplink_from_its_start() {
     near(found[12], 200_001_000, 2000);
 }
 
+/// The machine with the `fair` model within a CMP and 100 GB/s of memory per CMP.
+const FAIR_NODE: [&str; 3] = [
+    "platform.intra_cmp.contention=fair",
+    "platform.cmp.memory_bandwidth=\"100 GB/s\"",
+    "platform.core.memory_bandwidth=\"1 GB/s\"",
+];
+
+#[test]
+fn each_l3_domain_holds_its_own_buffers() {
+    // Cores 0 and 1 exchange ten messages of 600 kB, and so do cores 2 and 3. The two buffers of a pair have 1.2 MB. The
+    // memory moves 2 bytes per byte copied at 0.5 GB/s: a copy beyond the cache takes 4 ns per byte instead of 1.
+    let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); 4];
+    for first in [0_usize, 2] {
+        scripts[first] = vec![Isend(first as u32 + 1, 600_000); 10];
+        scripts[first + 1] = vec![Irecv(first as u32); 10];
+        scripts[first].push(WaitAll);
+        scripts[first + 1].push(WaitAll);
+    }
+    let received = |places: &str, cmp: &[&str]| {
+        let all: Vec<&str> = FAIR_NODE.into_iter().chain(cmp.iter().copied()).chain(["platform.nct=[1,1,4]"]).collect();
+        let found = clocks(&machine(places, &all), &scripts);
+        [found[1], found[3]]
+    };
+    let domain = |cache: &str| format!("[places.l3]\ncores = 2\ncache = \"{cache}\"\n");
+    let slow = ["platform.cmp.copy_bandwidth=\"500 MB/s\""];
+    // 1.3 MB per domain hold the buffers of a pair.
+    assert_eq!(received(&domain("1300 kB"), &slow), [6_000_010; 2]);
+    // One cache of 1.3 MB for the CMP does not hold those of both pairs, and neither do 1.1 MB per domain.
+    let whole = received("", &["platform.cmp.cache=\"1300 kB\"", slow[0]]);
+    assert!(whole.iter().all(|end| *end > 12_000_000), "{whole:?}");
+    let small = received(&domain("1100 kB"), &slow);
+    assert!(small.iter().all(|end| *end > 12_000_000), "{small:?}");
+}
+
+#[test]
+fn cores_of_a_numa_domain_share_its_memory() {
+    // A domain of two cores moves 1 GB/s, as much as one core: two blocks of 1 MB in one domain take twice as long as in
+    // two domains, whether the shares are fixed by placement or follow the blocks.
+    let places = "[places.numa]\ncores = 2\nmemory_bandwidth = \"1 GB/s\"\n";
+    for sharing in ["placed", "fair"] {
+        let sharing = format!("platform.cmp.memory_sharing={sharing}");
+        let all: Vec<&str> = FAIR_NODE.into_iter().chain(["platform.nct=[1,1,4]", sharing.as_str()]).collect();
+        let platform = machine(places, &all);
+        let block = || vec![Work(0, 1_000_000)];
+        if sharing.ends_with("fair") {
+            assert_eq!(clocks(&platform, &[block(), block(), vec![], vec![]])[..2], [2_000_000; 2]);
+            assert_eq!(clocks(&platform, &[block(), vec![], block(), vec![]])[..3], [1_000_000, 0, 1_000_000]);
+        } else {
+            let part = |cores: &[u32]| {
+                let sites: Vec<Site> = cores.iter().map(|core| Site { node: 0, cmp: 0, core: *core }).collect();
+                MemoryShares::of_ranks(&platform, &sites).iter().map(|part| part.bandwidth).collect::<Vec<_>>()
+            };
+            assert_eq!(part(&[0, 1, 2]), [0.5e9, 0.5e9, 1e9]);
+            assert_eq!(part(&[0, 2]), [1e9, 1e9]);
+        }
+    }
+}
+
+#[test]
+fn blocks_in_caches_have_an_equal_part_of_the_cache_of_their_domain() {
+    let places = "[places.l3]\ncores = 2\ncache = \"1 MB\"\n";
+    let in_cache = "platform.core.in_cache={memory_bandwidth=\"4 GB/s\"}";
+    let all: Vec<&str> = FAIR_NODE.into_iter().chain(["platform.nct=[1,1,4]", in_cache]).collect();
+    let platform = machine(places, &all);
+    let sites: Vec<Site> = [0, 1, 2].into_iter().map(|core| Site { node: 0, cmp: 0, core }).collect();
+    let parts = MemoryShares::of_ranks(&platform, &sites);
+    assert_eq!(parts.iter().map(|part| part.cache).collect::<Vec<_>>(), [0.5e6, 0.5e6, 1e6]);
+}
+
 #[test]
 fn places_that_cannot_be_are_refused_with_their_key() {
     let fair = "platform.inter_node.contention=fair";
@@ -228,6 +297,17 @@ fn places_that_cannot_be_are_refused_with_their_key() {
         ("[places.l3]\ncores = 2\nnodes = 2\n", &[], "in places.l3 of tree.toml"),
         ("[places.l3]\ncores = 2\nuplink_latency = \"1 us\"\n", &[], "expected no \"uplink_latency\""),
         ("[places.l3]\ncores = 2\ncache = \"1 MiB\"\n[places.numa]\ncores = 2\n", &[], "expected a multiple of 2"),
+        ("[places.l3]\ncores = 2\ncache = \"1 MiB\"\n", &[], "expected also [cmp] with its memory_bandwidth"),
+        (
+            "[places.l3]\ncores = 2\ncache = \"1 MiB\"\n[cmp]\nmemory_bandwidth = \"1 GB/s\"\ncache = \"4 MiB\"\n",
+            &[],
+            "expected no \"cache\" in [cmp], because places.l3 states",
+        ),
+        (
+            "[places.n]\ncores = 2\nmemory_bandwidth = \"3 GB/s\"\n[cmp]\nmemory_bandwidth = \"2 GB/s\"\n",
+            &[],
+            "expected at most 2.000 GB/s, the memory_bandwidth of a CMP, in places.n.memory_bandwidth",
+        ),
         ("[places.rack]\nnodes = 0\n", &[], "expected at least 1 node in places.rack.nodes"),
         ("[places.rack]\nnodes = 2\ncache = \"1 MiB\"\n", &[], "expected no \"cache\", which only domains"),
         ("[places.rack]\nnodes = 2\nuplink_bandwidth = \"1 GB/s\"\n", &[], "expected contention = \"fair\""),

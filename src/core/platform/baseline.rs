@@ -50,6 +50,7 @@ impl Platform {
         let intra_node = one_row(self.link(near), self.baseline.intra_node);
         let inter_node = one_row(self.link(Level::InterNode), self.baseline.inter_node);
         let cmp_memory = self.core.cmp_memory.get().saturating_mul(u64::from(cmps));
+        let caches = self.places.cache().map_or(cmps, |(domain, _)| domain.per_node(self.shape));
         // The last factor applies beyond the table, so it is not repeated.
         let (last, before) = self.core.slowdown.split_last().unwrap_or((&1.0, &[]));
         let slowdown = before.iter().flat_map(|factor| std::iter::repeat_n(*factor, cmps as usize)).chain([*last]);
@@ -60,7 +61,7 @@ impl Platform {
                 cmp_memory: Bandwidth::new(cmp_memory).unwrap_or(self.core.cmp_memory),
                 slowdown: slowdown.collect(),
                 in_cache: self.core.in_cache.map(|rates| CacheRates {
-                    size: Bytes::new(rates.size.get().saturating_mul(u64::from(cmps))),
+                    size: Bytes::new(rates.size.get().saturating_mul(u64::from(caches))),
                     ..rates
                 }),
                 ..self.core.clone()

@@ -25,7 +25,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Baseline, Contention, CoreRates, Level, Occupancy, Platform, Shape, UnreadKeys};
+use super::{Baseline, Contention, CoreRates, Level, Occupancy, Places, PlacesError, Platform, Shape, UnreadKeys};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
@@ -135,11 +135,15 @@ impl PlatformSource {
     }
 
     /// Returns the machine with other numbers of nodes, CMPs and cores; see [`Platform::with_shape`].
-    pub fn with_shape(mut self, shape: Shape) -> Self {
+    ///
+    /// # Errors
+    /// The machine's places do not fit the shape.
+    pub fn with_shape(mut self, shape: Shape) -> Result<Self, PlacesError> {
+        self.platform.places.check(shape)?;
         self.platform = self.platform.with_shape(shape);
         let nct = [shape.nodes, shape.cmps, shape.cores].map(|number| toml::Value::Integer(number.into()));
         self.table.insert("nct".to_owned(), toml::Value::Array(nct.into()));
-        self
+        Ok(self)
     }
 }
 
@@ -177,9 +181,12 @@ impl PlatformFile {
             count: self.nct.nodes,
             cmps: self.nct.cmps,
         };
-        let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links)?;
         let between = (&self.inter_node, links[Level::InterNode as usize].contention());
         let stated_places = StatedPlaces::read(document, &self.places, self.nct, between)?;
+        let places = &stated_places.places;
+        memory::check_domains(document, self.cmp.as_ref(), places)?;
+        let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links, places)?;
+        let core = self.core_rates(document, places)?;
         let files = [&self.intra_cmp, &self.inter_cmp, &self.inter_node];
         let of_places = stated_places.classes(document, self.nct, files, &links)?;
         if of_places.is_some() && self.pairs.is_some() {
@@ -221,7 +228,7 @@ impl PlatformFile {
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,
-            core: self.core_rates(document)?,
+            core,
             links,
             memory,
             collectives: collectives::read(document, self.collectives.as_ref())?,
@@ -233,7 +240,7 @@ impl PlatformFile {
         })
     }
 
-    fn core_rates(&self, document: &Document) -> Result<CoreRates, ConfigError> {
+    fn core_rates(&self, document: &Document, places: &Places) -> Result<CoreRates, ConfigError> {
         let slowdown = match &self.core.slowdown {
             None => vec![1.0],
             Some(factors) if factors.is_empty() => {
@@ -254,7 +261,7 @@ impl PlatformFile {
             cmp_memory: self.cmp.as_ref().map_or(Bandwidth::MAX, |cmp| cmp.memory_bandwidth),
             node_memory: self.node.as_ref().map_or(Bandwidth::MAX, |node| node.memory_bandwidth),
             memory_sharing: self.cmp.as_ref().and_then(|cmp| cmp.memory_sharing).unwrap_or_default(),
-            in_cache: memory::in_cache(document, &self.core, self.cmp.as_ref())?,
+            in_cache: memory::in_cache(document, &self.core, self.cmp.as_ref(), places)?,
             poll,
             post_overhead: self.core.post_overhead.unwrap_or_default(),
             context_switch: self.core.context_switch.unwrap_or_default(),

@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Level, Shape};
+use super::{Level, Shape, Site};
 
 /// Domains and groups of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -91,6 +91,19 @@ impl fmt::Display for PlacesError {
 
 impl std::error::Error for PlacesError {}
 
+impl Domain {
+    /// Number of domains per node.
+    pub fn per_node(&self, shape: Shape) -> u32 {
+        shape.cmps * (shape.cores / self.cores)
+    }
+
+    /// Domain of a core, counted within its node.
+    #[inline]
+    pub fn of(&self, shape: Shape, site: Site) -> u32 {
+        (site.cmp * shape.cores + site.core) / self.cores
+    }
+}
+
 impl NodeGroup {
     /// Group of a node.
     #[inline]
@@ -126,6 +139,16 @@ impl Places {
             }
         }
         Ok(())
+    }
+
+    /// Domains that have a last-level cache of their own; at most one kind has.
+    pub fn cache(&self) -> Option<(&Domain, Bytes)> {
+        self.domains.iter().find_map(|domain| Some((domain, domain.cache?)))
+    }
+
+    /// Domains that have a memory of their own; at most one kind has.
+    pub fn memory(&self) -> Option<(&Domain, Bandwidth)> {
+        self.domains.iter().find_map(|domain| Some((domain, domain.memory?)))
     }
 
     /// Number of classes of pairs: one per kind of domain, one per kind of group, and one for pairs of nodes without a

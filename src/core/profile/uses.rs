@@ -25,6 +25,8 @@ pub enum SharedKind {
     NodeMemory,
     /// Links from CMPs to the other CMPs of their node, separately for each direction.
     Interconnect,
+    /// Memories of domains within CMPs.
+    DomainMemory,
     /// Uplinks of groups of nodes, out of the groups; only those with traffic.
     UplinkOut,
     /// Uplinks of groups of nodes, into the groups; only those with traffic.
@@ -32,7 +34,7 @@ pub enum SharedKind {
 }
 
 impl SharedKind {
-    const ALL: [SharedKind; 10] = [
+    const ALL: [SharedKind; 11] = [
         SharedKind::Core,
         SharedKind::AdapterOut,
         SharedKind::AdapterIn,
@@ -41,6 +43,7 @@ impl SharedKind {
         SharedKind::CmpMemory,
         SharedKind::NodeMemory,
         SharedKind::Interconnect,
+        SharedKind::DomainMemory,
         SharedKind::UplinkOut,
         SharedKind::UplinkIn,
     ];

@@ -94,6 +94,15 @@ pub const KEYS: &[(&str, Values)] = &[
                 ],
             ),
             ("pairs", &["{ file = \"pairs.toml\" }"]),
+            (
+                "places",
+                &[
+                    "{ l3 = { cores = 1, latency = \"300 ns\" }, rack = { nodes = 2, uplink_latency = \"200 ns\" } }",
+                    "{ l3 = { cores = 1, cache = \"100 kB\" }, rack = { nodes = 1, uplink_bandwidth = \"3 GB/s\" } }",
+                    "{ numa = { cores = 1, memory_bandwidth = \"2 GB/s\" }, rack = { nodes = 2, uplink_bandwidth = \
+                     \"2 GB/s\", latency = \"900 ns\" } }",
+                ],
+            ),
             ("name", &["\"random\""]),
             ("about", &["\"a random machine\""]),
         ],

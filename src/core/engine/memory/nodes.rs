@@ -1,7 +1,7 @@
 //! The memories of a worker's nodes, and what is between their CMPs: what copies and blocks that compute share there.
 //!
 //! Of a node's shares the first are the memories of its CMPs, then comes the node's, then what each CMP sends to the
-//! others, then what each gets from them.
+//! others, then what each gets from them, then the memories of domains.
 
 use std::cmp::Ordering;
 
@@ -32,6 +32,8 @@ pub(in super::super) struct NodeMemory {
     nodes: Vec<NodeShares>,
     /// Of each CMP: blocks that compute there may be slowed by others, or may slow these.
     shared: Vec<bool>,
+    /// For each rank of the worker, its domain's memory among the shares of its node; empty without such domains.
+    domain_memory: Vec<u32>,
     /// So many nodes' next events are to be found again.
     changed: u32,
 }
@@ -48,6 +50,8 @@ struct NodeShares {
     code: Vec<Option<CodeClock>>,
     /// Whether its ranks can fill what is between its CMPs.
     is_crossed: bool,
+    /// The first share of a domain.
+    first_domain: u32,
     /// The event that comes next, and its number.
     next: SimTime,
     version: u32,
@@ -62,6 +66,22 @@ fn rate(limit: Option<Bandwidth>) -> u64 {
 fn between_cmps(copies: Option<CopyMemory>, cmps: u32) -> impl Iterator<Item = u64> {
     let stated = copies.and_then(|copies| copies.interconnect);
     stated.into_iter().flat_map(move |capacity| std::iter::repeat_n(rate(Some(capacity)), 2 * cmps as usize))
+}
+
+/// Capacity of each domain's memory of a node; empty without such domains.
+fn of_domains(platform: &Platform) -> impl Iterator<Item = u64> {
+    let stated = platform.places.memory().map(|(domain, bandwidth)| (domain.per_node(platform.shape), bandwidth));
+    stated.into_iter().flat_map(|(count, bandwidth)| std::iter::repeat_n(rate(Some(bandwidth)), count as usize))
+}
+
+/// Returns, for each rank of worker `me`, the number of its domain's memory among the shares of its node; nothing
+/// without such domains.
+pub(super) fn domain_memory(platform: &Platform, me: u32, seats: &[RankLocation], sites: &[Site]) -> Vec<u32> {
+    let Some((domain, _)) = platform.places.memory() else { return Vec::new() };
+    let (shape, copies) = (platform.shape, platform.heeded_memory());
+    let first = shape.cmps + 1 + between_cmps(copies, shape.cmps).count() as u32;
+    let own = seats.iter().zip(sites).filter(|(seat, _)| seat.worker == me);
+    own.map(|(_, site)| first + domain.of(shape, *site)).collect()
 }
 
 /// The greatest rate at which a core copies messages of these levels, each counted so many times.
@@ -94,19 +114,28 @@ impl NodeMemory {
             return None;
         }
         let (first_node, cmps) = (nodes.start, platform.shape.cmps);
-        let mut memory = NodeMemory { first_node, cmps, nodes: Vec::new(), shared: Vec::new(), changed: 0 };
+        let mut memory = NodeMemory {
+            first_node,
+            cmps,
+            nodes: Vec::new(),
+            shared: Vec::new(),
+            domain_memory: domain_memory(platform, me, seats, sites),
+            changed: 0,
+        };
         if contention == MemorySharing::Placed {
             let stated = copies.expect("copies share memory");
             let mut capacity = vec![rate(stated.cmp); cmps as usize];
             capacity.push(rate(stated.node));
             capacity.extend(between_cmps(Some(stated), cmps));
+            let first_domain = capacity.len();
+            capacity.extend(of_domains(platform));
             let mut ranks = vec![0; nodes.len() * cmps as usize];
             for seat in seats.iter().filter(|seat| seat.worker == me) {
                 ranks[(seat.cmp - first_node * cmps) as usize] += 1;
             }
             let of_node = |ranks: &[u64]| NodeShares {
                 is_crossed: is_crossed(platform, ranks),
-                ..NodeShares::new(capacity.clone(), 1, [1, 1], 1.0)
+                ..NodeShares::new(capacity.clone(), first_domain, 1, [1, 1], 1.0)
             };
             memory.nodes = ranks.chunks(cmps as usize).map(of_node).collect();
             return Some(Box::new(memory));
@@ -158,14 +187,32 @@ impl NodeMemory {
         let node_is_full = asking(None) * computing + all * most_copied * heavier(copy_weights[1]) > of_node as f64;
         let first = self.shared.len() as u32;
         self.shared.resize((first + self.cmps) as usize, false);
+        let copied = all * most_copied * heavier(copy_weights[0]);
+        // Of each domain: its CMP, and the hardware threads that compute there.
+        let mut in_domains: Vec<(u32, f64)> = Vec::new();
+        if let Some((domain, _)) = platform.places.memory() {
+            in_domains = (0..domain.per_node(platform.shape))
+                .map(|at| (at * domain.cores / platform.shape.cores, 0.0))
+                .collect();
+            for core in ranks.chunk_by(|(_, a), (_, b)| a == b) {
+                let ranks = core.len() as u32;
+                in_domains[domain.of(platform.shape, core[0].1) as usize].1 +=
+                    f64::from(rates.threads.busy(ranks)) / rates.threads.factor(ranks);
+            }
+        }
+        let of_domain = platform.places.memory().map_or(NO_LIMIT, |(_, bandwidth)| limit(bandwidth));
         for cmp in 0..self.cmps {
-            let asked = asking(Some(cmp)) * computing + all * most_copied * heavier(copy_weights[0]);
-            self.shared[(first + cmp) as usize] = node_is_full || asked > of_cmp as f64;
+            let asked = asking(Some(cmp)) * computing + copied;
+            let domain_is_full =
+                in_domains.iter().any(|(of, threads)| *of == cmp && threads * computing + copied > of_domain as f64);
+            self.shared[(first + cmp) as usize] = node_is_full || domain_is_full || asked > of_cmp as f64;
         }
         let mut capacity = vec![of_cmp * WEIGHT; self.cmps as usize];
         capacity.push(of_node * WEIGHT);
         capacity.extend(between_cmps(copies, self.cmps).map(|capacity| capacity * WEIGHT));
-        let mut node = NodeShares::new(capacity, WEIGHT, copy_weights, factor);
+        let first_domain = capacity.len();
+        capacity.extend(in_domains.iter().map(|_| of_domain * WEIGHT));
+        let mut node = NodeShares::new(capacity, first_domain, WEIGHT, copy_weights, factor);
         let mut of_cmps = vec![0; self.cmps as usize];
         ranks.iter().for_each(|(_, site)| of_cmps[site.cmp as usize] += 1);
         node.is_crossed = is_crossed(platform, &of_cmps);
@@ -233,6 +280,7 @@ impl NodeMemory {
                 let kind = match memory.cmp(&self.cmps) {
                     Ordering::Less => SharedKind::CmpMemory,
                     Ordering::Equal => SharedKind::NodeMemory,
+                    Ordering::Greater if memory >= node.first_domain => SharedKind::DomainMemory,
                     Ordering::Greater => SharedKind::Interconnect,
                 };
                 uses.add(kind, in_full);
@@ -243,9 +291,11 @@ impl NodeMemory {
 
     /// A block that moves `bytes` at most at this pace begins at `time`.
     pub fn begin_block(&mut self, seat: RankLocation, time: SimTime, pace: u64, bytes: u64, owner: Owner) {
-        let cmps = self.cmps;
+        let (cmps, of_domain) = (self.cmps, self.domain_memory.get(seat.local as usize).copied());
         let node = self.node(seat);
-        let moves = Moves::from_slice(&[(seat.cmp % cmps, node.block_weight), (cmps, node.block_weight)]);
+        let weight = node.block_weight;
+        let mut moves = Moves::from_slice(&[(seat.cmp % cmps, weight), (cmps, weight)]);
+        moves.extend(of_domain.map(|memory| (memory, weight)));
         node.begin(time, pace, moves, bytes, owner);
         self.change(seat);
     }
@@ -277,16 +327,31 @@ impl NodeMemory {
 }
 
 impl NodeShares {
-    fn new(capacity: Vec<u64>, block_weight: u64, copy_weights: [u64; 2], factor: f64) -> Self {
+    /// Creates a node whose shares from `first_domain` on are those of domains.
+    fn new(capacity: Vec<u64>, first_domain: usize, block_weight: u64, copy_weights: [u64; 2], factor: f64) -> Self {
+        let first_domain = first_domain as u32;
         let shares = Shares::new(capacity);
         let (code, next, is_crossed) = (Vec::new(), SimTime::NEVER, false);
-        NodeShares { shares, block_weight, copy_weights, factor, code, is_crossed, next, version: 0, changed: false }
+        NodeShares {
+            first_domain,
+            shares,
+            block_weight,
+            copy_weights,
+            factor,
+            code,
+            is_crossed,
+            next,
+            version: 0,
+            changed: false,
+        }
     }
 
-    /// What a copy weighs at one of its shares for each byte that it moves there.
+    /// What a copy weighs at one of its shares for each byte that it moves there. The memory of a domain is a part of that
+    /// of its CMP.
     fn copy_weight(&self, share: u32, cmps: u32) -> u64 {
         match share.cmp(&cmps) {
             Ordering::Less => self.copy_weights[0],
+            Ordering::Greater if share >= self.first_domain => self.copy_weights[0],
             Ordering::Equal => self.copy_weights[1],
             Ordering::Greater => self.block_weight,
         }

@@ -11,8 +11,9 @@ use crate::rank::{Buffer, Message, Rank, RequestId, Tag};
 use crate::units::Bytes;
 
 use super::super::lp::LogicalProcess;
+use super::buffers::mixed;
 use super::caches::BufferKey;
-use super::{BufferPair, Memory, mixed};
+use super::{BufferPair, Memory};
 
 /// The buffers of a message at its two ends, as far as these state them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, Rate};
 
-use super::super::{CacheRates, Contention, CopyMemory, CopyTraffic, Level, Link, MemorySharing, UnreadKeys};
+use super::super::{CacheRates, Contention, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Places, UnreadKeys};
 use super::CoreFile;
 
 /// Greatest size of the caches of a CMP.
@@ -39,14 +39,41 @@ pub(super) struct InCacheFile {
     memory_bandwidth: Option<Bandwidth>,
 }
 
+/// Bytes of a last-level cache: of a domain, if places state it, else of a CMP.
+fn cache(cmp: Option<&CmpFile>, places: &Places) -> Option<Bytes> {
+    places.cache().map(|(_, size)| size).or(cmp?.cache)
+}
+
+/// Checks that caches and memories of domains have what they need in `[cmp]`.
+pub(super) fn check_domains(document: &Document, cmp: Option<&CmpFile>, places: &Places) -> Result<(), ConfigError> {
+    if let (Some((domain, _)), Some(cache)) = (places.cache(), cmp.and_then(|cmp| cmp.cache)) {
+        let expected = format!("no \"cache\" in [cmp], because places.{} states that of its domains,", domain.name);
+        return Err(document.expected("cmp.cache", expected, cache));
+    }
+    let of_domains = [("cache", places.cache().map(|of| of.0)), ("memory_bandwidth", places.memory().map(|of| of.0))];
+    for (key, domain) in of_domains {
+        if let Some(domain) = domain.filter(|_| cmp.is_none()) {
+            let path = format!("places.{}.{key}", domain.name);
+            return Err(document.expected(&path, "also [cmp] with its memory_bandwidth", "no [cmp]"));
+        }
+    }
+    if let Some(((domain, bandwidth), cmp)) = places.memory().zip(cmp).filter(|(of, cmp)| of.1 > cmp.memory_bandwidth) {
+        let path = format!("places.{}.memory_bandwidth", domain.name);
+        let expected = format!("at most {}, the memory_bandwidth of a CMP,", cmp.memory_bandwidth);
+        return Err(document.expected(&path, expected, bandwidth));
+    }
+    Ok(())
+}
+
 /// Rates of a core for data in the caches of its CMP; missing ones equal those for data in memory.
 pub(super) fn in_cache(
     document: &Document,
     core: &CoreFile,
     cmp: Option<&CmpFile>,
+    places: &Places,
 ) -> Result<Option<CacheRates>, ConfigError> {
     let Some(stated) = &core.in_cache else { return Ok(None) };
-    let Some(size) = cmp.and_then(|cmp| cmp.cache) else {
+    let Some(size) = cache(cmp, places) else {
         return Err(document.expected(
             "core.in_cache",
             "also \"cache\" in [cmp], the size of the caches,",
@@ -93,8 +120,9 @@ pub(super) fn copy_memory(
     cmp: Option<&CmpFile>,
     node: Option<&NodeFile>,
     links: &[Link; 3],
+    places: &Places,
 ) -> Result<Option<CopyMemory>, ConfigError> {
-    let cache = cmp.and_then(|cmp| cmp.cache);
+    let cache = cache(cmp, places);
     let of_node = node.and_then(|node| node.copy_bandwidth);
     let interconnect = links[Level::InterCmp as usize].occupancy().capacity;
     let Some((cmp, cache)) = cmp.zip(cache) else {

@@ -85,6 +85,17 @@ impl StatedPlaces {
         domains.sort_by_key(|(domain, _)| domain.cores);
         // Of two nested kinds, the one with more groups is the smaller place.
         groups.sort_by_key(|(group, _)| std::cmp::Reverse(count(group, shape.nodes)));
+        for (key, has) in [
+            ("cache", (|domain| domain.cache.is_some()) as fn(&Domain) -> bool),
+            ("memory_bandwidth", |domain| domain.memory.is_some()),
+        ] {
+            let mut all = domains.iter().filter(|(domain, _)| has(domain));
+            if let (Some((first, _)), Some((second, _))) = (all.next(), all.next()) {
+                let expected = format!("one kind of domain with \"{key}\"");
+                let found = format!("also places.{}", first.name);
+                return Err(document.expected(&format!("places.{}.{key}", second.name), expected, found));
+            }
+        }
         for pair in domains.windows(2) {
             check_domains(document, &pair[0].0, &pair[1].0)?;
         }
@@ -233,10 +244,6 @@ fn check_domains(document: &Document, smaller: &Domain, larger: &Domain) -> Resu
     if smaller.cores == larger.cores || !larger.cores.is_multiple_of(smaller.cores) {
         let expected = format!("a multiple of {}, the cores of places.{}, and more,", smaller.cores, smaller.name);
         return Err(document.expected(&format!("places.{}.cores", larger.name), expected, larger.cores));
-    }
-    if let Some((small, large)) = smaller.cache.zip(larger.cache).filter(|(small, large)| small > large) {
-        let expected = format!("at least {small}, the cache of places.{}, which lies in it,", smaller.name);
-        return Err(document.expected(&format!("places.{}.cache", larger.name), expected, large));
     }
     Ok(())
 }

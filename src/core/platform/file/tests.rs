@@ -253,7 +253,7 @@ fn the_shape_can_be_overridden_in_the_form_of_the_command_line() {
     for over in ["platform.nct=2,1,3", "platform.nct=[2, 1, 3]"] {
         assert_eq!(load_with(&text, &[over]).unwrap().platform.shape, shape);
     }
-    let source = load_with(&text, &[]).unwrap().with_shape(shape);
+    let source = load_with(&text, &[]).unwrap().with_shape(shape).unwrap();
     assert_eq!(source, load_with(&text, &["platform.nct=[2, 1, 3]"]).unwrap());
 }
 
