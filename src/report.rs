@@ -90,6 +90,7 @@ pub fn summary(outcome: &Outcome) -> String {
         collectives::by_other_algorithms(outcome),
         tasks::brief(outcome.tasks.as_deref()),
         messages::by_level(outcome),
+        messages::by_place(outcome),
         messages::by_kind(outcome),
         sizes::counts(outcome),
         sizes::volumes(outcome),

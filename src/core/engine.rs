@@ -26,6 +26,7 @@ mod network;
 mod outcome;
 mod paths;
 mod payloads;
+mod place_messages;
 mod port;
 mod prefetch;
 mod processes;
@@ -47,6 +48,7 @@ pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,
 };
+pub use place_messages::PlaceMessages;
 pub use processes::{HostThreads, Processes, Screen};
 pub use repeats::{NextValue, Repeats};
 pub use simulation::{Labels, MOST_REQUESTS, PreparedRun, Progress, RankPrograms, RunOptions, RunResult, Simulation};

@@ -52,6 +52,28 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
     table.render()
 }
 
+/// Returns the count, volume and mean transfer time of messages by the least common place of their cores; empty if the
+/// platform states no places.
+pub(super) fn by_place(outcome: &Outcome) -> String {
+    if outcome.by_place.iter().all(|row| row.messages.count == 0) {
+        return String::new();
+    }
+    let right = |name| (name, Align::Right);
+    let columns =
+        [("by least common place", Align::Left), right("count"), right(""), right("volume"), right("mean time")];
+    let mut table = Table::new(&columns);
+    for row in outcome.by_place.iter().filter(|row| row.messages.count > 0) {
+        table.row([
+            row.place.clone(),
+            count(row.messages.count),
+            percent(share(row.messages.count as f64, outcome.messages.count as f64)),
+            volume(row.messages.bytes),
+            mean_time(row.messages).map_or("-".to_owned(), |time| time.to_string()),
+        ]);
+    }
+    table.render()
+}
+
 /// Returns the number of messages per level by their source: point-to-point calls, or a collective.
 pub(super) fn by_kind(outcome: &Outcome) -> String {
     let Some(kinds) = outcome.kinds.as_ref().filter(|kinds| !kinds.is_empty()) else { return String::new() };

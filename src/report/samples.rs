@@ -157,6 +157,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         timelines: Vec::new(),
         places: Vec::new(),
         per_rank,
+        by_place: Vec::new(),
         pairs: None,
         copies: None,
         blocks: None,

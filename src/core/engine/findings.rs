@@ -18,8 +18,9 @@ use super::event::EventKey;
 use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::PassedPorts;
-use super::outcome::HostTime;
+use super::outcome::{HostTime, Messages};
 use super::paths::Path;
+use super::place_messages;
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
 
@@ -45,6 +46,8 @@ pub(super) struct Findings {
     pub logs: Vec<ClockLogs>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
+    /// Messages by place; empty if the platform states no places.
+    pub by_place: Vec<Messages>,
     pub collectives: CollectiveProfile,
     pub unreceived: Unreceived,
     pub unwaited: Unwaited,
@@ -92,6 +95,7 @@ impl Findings {
             logs,
             messages: lp.messages,
             pairs: lp.pairs,
+            by_place: lp.by_place.map_or(Vec::new(), |counter| counter.into_counts()),
             collectives: lp.collectives.profile(),
             unreceived: unreceived(&ranks),
             unwaited,
@@ -133,6 +137,7 @@ impl Findings {
             if let (Some(mine), Some(theirs)) = (&mut merged.pairs, other.pairs) {
                 mine.merge(theirs);
             }
+            place_messages::merge(&mut merged.by_place, &other.by_place);
             merged.collectives.merge(other.collectives);
             merged.unreceived.merge(other.unreceived);
             merged.unwaited.merge(other.unwaited);

@@ -19,6 +19,7 @@ use super::meter::Meter;
 use super::network::{Departure, Network, RankLocation};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
+use super::place_messages::PlaceCounter;
 use super::queue::EventQueue;
 use super::shared_cores::SharedCores;
 use super::simulation::RunOptions;
@@ -70,6 +71,8 @@ pub(super) struct LogicalProcess<'a> {
     pub effects: Effects,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
+    /// Messages by place, if the platform states places.
+    pub by_place: Option<Box<PlaceCounter>>,
     /// Collectives of the worker's ranks.
     pub collectives: CollectiveCounter,
     /// Number of delivered messages.
@@ -156,6 +159,7 @@ impl<'a> LogicalProcess<'a> {
             effects,
             messages: MessageProfile::new(options.intervals.clone()),
             pairs: options.pairs.then(Pairs::default),
+            by_place: PlaceCounter::new(platform, sites),
             collectives: CollectiveCounter::default(),
             delivered: 0,
             handled: 0,
@@ -365,6 +369,9 @@ impl<'a> LogicalProcess<'a> {
         self.messages.record(level, size, time);
         if let Some(pairs) = &mut self.pairs {
             pairs.record(from, to, size);
+        }
+        if let Some(by_place) = &mut self.by_place {
+            by_place.record(level, (from, to), size, time);
         }
     }
 

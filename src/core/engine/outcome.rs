@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::mistake::Mistake;
+use super::place_messages::PlaceMessages;
 use super::repeats::Repeats;
 use crate::platform::UnreadKeys;
 use crate::profile::{
@@ -122,6 +123,9 @@ pub struct Outcome {
     /// Location, clock and time parts of each rank; omitted above 65,536 ranks unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
+    /// Messages by the least common place of their cores, if the platform states places.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_place: Vec<PlaceMessages>,
     /// Messages by pair, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<PairMessages>>,
@@ -425,6 +429,7 @@ mod tests {
             timelines: Vec::new(),
             places: Vec::new(),
             per_rank: Vec::new(),
+            by_place: Vec::new(),
             pairs: None,
             copies: None,
             blocks: None,

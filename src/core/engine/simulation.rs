@@ -19,6 +19,7 @@ use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
 use super::paths::path_parts;
+use super::place_messages;
 use super::processes::{Processes, Screen};
 use super::transport::{ExchangeBuffers, Transport};
 use super::worker::WorkerEnd;
@@ -281,6 +282,7 @@ impl<'a> Simulation<'a> {
             logs,
             messages,
             pairs,
+            by_place,
             collectives,
             unreceived,
             unwaited,
@@ -328,6 +330,7 @@ impl<'a> Simulation<'a> {
             first_unreceived: unreceived.into_first(),
             unwaited: unwaited.into_rows(),
             levels: LevelTotals::from(&messages),
+            by_place: place_messages::rows(&self.platform.places, by_place),
             profile: IntervalMessages::rows(&messages),
             mean_parts: mean,
             collectives: collectives.rows(times.len() as u64),

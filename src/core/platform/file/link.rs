@@ -80,6 +80,7 @@ pub(super) struct IntervalFile {
 /// Costs that a place may state instead of those of its level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CostKeys {
+    pub handshake: Option<SimSpan>,
     pub latency: Option<PerLoad<SimSpan>>,
     pub bandwidth: Option<PerLoad<Bandwidth>>,
     pub send_overhead: Option<SimSpan>,
@@ -124,9 +125,9 @@ impl LinkFile {
         }
         replace!(file, costs, has_intervals: latency bandwidth send_overhead recv_overhead send_bandwidth recv_bandwidth
             gap copy_bandwidth copy_count loads);
-        if costs.latency.is_some() || has_intervals {
-            // Control messages cross the same distance.
-            file.handshake = None;
+        if costs.handshake.is_some() || costs.latency.is_some() || has_intervals {
+            // Control messages cross the same distance, so their time is not that of the level.
+            file.handshake = costs.handshake;
         }
         file.link_at(document, level, cmps, &format!("places.{place}"))
     }

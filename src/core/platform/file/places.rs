@@ -27,6 +27,7 @@ pub(super) struct PlaceFile {
     memory_bandwidth: Option<Bandwidth>,
     uplink_latency: Option<SimSpan>,
     uplink_bandwidth: Option<Bandwidth>,
+    handshake: Option<SimSpan>,
     latency: Option<super::values::PerLoad<SimSpan>>,
     bandwidth: Option<super::values::PerLoad<Bandwidth>>,
     send_overhead: Option<SimSpan>,
@@ -216,6 +217,7 @@ impl PlaceFile {
     /// Costs of the place's own; `None` if it states none.
     fn costs(&self) -> Option<CostKeys> {
         let costs = CostKeys {
+            handshake: self.handshake,
             latency: self.latency.clone(),
             bandwidth: self.bandwidth.clone(),
             send_overhead: self.send_overhead,
