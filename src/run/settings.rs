@@ -45,6 +45,10 @@ pub struct Settings {
     pub oversubscribe: bool,
     /// Mapping of ranks to cores.
     pub placement: PlacementChoice,
+    /// Place over which consecutive ranks are distributed, instead of `placement`.
+    pub map_by: Option<String>,
+    /// Greatest number of ranks on a node.
+    pub ranks_per_node: Option<u32>,
     /// Number of host threads; by default as many as make the run faster.
     pub workers: Option<u32>,
     /// Network model.
@@ -206,6 +210,10 @@ settings! {
     oversubscribe: bool = "", Ranks, switch, "Allow several ranks per core";
     placement: PathBuf = "block|cyclic|socket|FILE", Ranks, path,
         "Rank placement: block, cyclic, socket, or a file with one core per line (default: block)";
+    map_by: String = "PLACE", Ranks, parsed,
+        "Place over which consecutive ranks are distributed: core, cmp, node, or a name from [places]";
+    #[serde(deserialize_with = "positive")]
+    ranks_per_node: u32 = "K", Ranks, whole_from_1, "Greatest number of ranks on a node (default: one per core)";
     #[serde(deserialize_with = "natural")]
     seed: u64 = "S", Run, whole_from_0, "Seed of the random numbers (default: 1)";
     #[serde(deserialize_with = "positive")]
@@ -314,6 +322,8 @@ impl Settings {
             ranks: given.ranks,
             oversubscribe: given.oversubscribe.unwrap_or(false),
             placement,
+            map_by: given.map_by,
+            ranks_per_node: given.ranks_per_node,
             workers: given.workers,
             model: given.model.unwrap_or_default(),
             seed: given.seed.unwrap_or(1),
@@ -394,7 +404,9 @@ impl Settings {
             ("nct", self.shape.map(|shape| format!("{},{},{}", shape.nodes, shape.cmps, shape.cores).into())),
             ("ranks", self.ranks.map(|ranks| integer(ranks.into()))),
             ("oversubscribe", Some(self.oversubscribe.into())),
-            ("placement", Some(placement.into())),
+            ("placement", Some(placement.into()).filter(|_| self.map_by.is_none() && self.ranks_per_node.is_none())),
+            ("map_by", self.map_by.as_deref().map(Into::into)),
+            ("ranks_per_node", self.ranks_per_node.map(|most| integer(most.into()))),
             ("workers", self.workers.map(|workers| integer(workers.into()))),
             ("model", Some(self.model.name().into())),
             ("seed", Some(integer(self.seed))),

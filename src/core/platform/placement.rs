@@ -34,6 +34,15 @@ pub enum PlacementError {
         /// Number of hardware threads per core.
         threads: u32,
     },
+    /// More ranks than `per_node` on each node, and no permission to oversubscribe.
+    TooManyPerNode {
+        /// Number of requested ranks.
+        ranks: u32,
+        /// Greatest number of ranks per node.
+        per_node: u32,
+        /// Number of nodes.
+        nodes: u32,
+    },
     /// The number of entries in the list differs from the number of ranks.
     WrongLength {
         /// Number of entries in the list.
@@ -84,6 +93,11 @@ impl fmt::Display for PlacementError {
                 let cores = cores_of(*cores, *threads);
                 write!(f, "{ranks} ranks on {cores}: give fewer --ranks, a larger --nct, or --oversubscribe")
             }
+            PlacementError::TooManyPerNode { ranks, per_node, nodes } => write!(
+                f,
+                "{ranks} ranks on {nodes} nodes with at most {per_node} ranks each: give fewer --ranks, a larger --nct or \
+                 --ranks-per-node, or --oversubscribe"
+            ),
             PlacementError::WrongLength { entries, ranks } => {
                 write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one per rank")
             }
