@@ -1,6 +1,6 @@
 //! Placement of ranks on the cores of a machine.
 
-use crate::platform::{Placement, PlacementError, Platform, Shape, Site, cores_of};
+use crate::platform::{MapBy, Placement, PlacementError, Platform, Shape, Site, cores_of};
 use crate::units::Bytes;
 
 use super::error::PredictError;
@@ -27,7 +27,10 @@ pub(crate) fn placed(
         PlacementChoice::File(path) => Placement::read(path)?,
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
-    let sites = placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe);
+    let sites = match map_by(settings, &platform)? {
+        Some(map_by) => map_by.sites(shape, threads, ranks, settings.ranks_per_node, settings.oversubscribe),
+        None => placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe),
+    };
     let sites = sites.map_err(|error| match error {
         // If the number of ranks is fixed, the error does not advise changing it.
         PlacementError::TooManyRanks { ranks, cores, .. } if settings.ranks.is_none() && own_ranks.is_some() => {
@@ -57,6 +60,28 @@ pub(crate) fn placed(
             (flat, sites.into_iter().map(|site| site.flat(shape)).collect())
         }
     })
+}
+
+/// Returns the place over which ranks are distributed, if the settings name one or limit the ranks per node.
+fn map_by(settings: &Settings, platform: &Platform) -> Result<Option<MapBy>, PredictError> {
+    let name = match (&settings.map_by, &settings.placement) {
+        (Some(name), PlacementChoice::Block) => name.as_str(),
+        (Some(name), _) => {
+            return Err(PredictError::input(format!(
+                "expected either a placement or --map-by; found both (--map-by {name})"
+            )));
+        }
+        (None, _) if settings.ranks_per_node.is_none() => return Ok(None),
+        (None, PlacementChoice::Block) => "core",
+        (None, PlacementChoice::Cyclic) => "node",
+        (None, PlacementChoice::Socket) => "cmp",
+        (None, PlacementChoice::File(_) | PlacementChoice::Given(_)) => {
+            let text = "--ranks-per-node: expected no list of cores, which places every rank; found one";
+            return Err(PredictError::input(text));
+        }
+    };
+    let named = MapBy::named(name, platform.shape, &platform.places);
+    named.map(Some).map_err(|error| PredictError::input(format!("--map-by {name}: {error}")))
 }
 
 /// Least memory that a rank needs, in bytes.

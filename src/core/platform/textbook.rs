@@ -234,8 +234,9 @@ impl Platform {
             links: [within.clone(), within, between],
             // These models have no progress, noise or unequal nodes.
             conditions: Conditions::default(),
-            // They have no classes of pairs either.
+            // They have no classes of pairs and no places either.
             pairs: None,
+            places: Default::default(),
             unread: Vec::new(),
             ..self.clone()
         }
