@@ -115,7 +115,7 @@ pub(super) struct Memory {
     cache_of: Vec<u32>,
     /// For each rank of the worker, its domain's memory among the shares of its node; empty without such domains.
     domain_memory: Vec<u32>,
-    /// Of each cache: blocks of code that have not used them yet, by when they begin: what they move. Ranks are ahead.
+    /// For each cache, blocks of code that have not used the cache yet, with start, rank and moved bytes. Ranks run ahead.
     code: Vec<BinaryHeap<Reverse<(SimTime, Rank, u64)>>>,
     /// Of each rank: the copies of its core that wait; of one that is under way, it is the first.
     cores: Vec<CoreCopies>,

@@ -10,49 +10,49 @@ use super::super::event::{EventKey, InFlightMessage};
 use super::super::flows::EndedFlow;
 use super::super::paths::PathSlot;
 
-/// A transfer between nodes whose end is not known, or has not been asked for: two cache lines.
+/// Transfer between nodes whose end is unknown, or known and without a receive. The record has two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(in crate::engine) struct Transfer {
-    /// The event of its head.
+    /// Event of the transfer's head.
     pub key: EventKey,
     pub left: SimTime,
     pub size: Bytes,
     pub taker: TransferConsumer,
-    /// What held up its head, and what its bundle had lost when it started.
+    /// Delay of the head, and the resource that caused the delay.
     pub(super) before: (SimSpan, Option<Resource>),
-    /// Losses at adapters; those at uplinks are in [`Fair::lost_at_uplinks`].
+    /// Losses of the bundle at adapters when the transfer started. `Fair::lost_at_uplinks` has its losses at uplinks.
     pub(super) lost: [i128; 3],
 }
 
 const _: () = assert!(size_of::<Transfer>() <= 128);
 
-/// Who gets a transfer.
+/// Consumer of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) enum TransferConsumer {
-    /// No receive has been found yet.
+    /// No receive has matched yet.
     Nobody,
-    /// It has ended without one.
+    /// The transfer ended at this time, and no receive has matched yet.
     Ended(SimTime),
-    /// This receive.
+    /// This receive matched.
     Receive(RequestId),
-    /// The receive that was granted.
+    /// The receive of a granted rendezvous.
     Granted { send: RequestId, recv: RequestId, path: PathSlot },
-    /// The rank's program, in the order of [`Fair::services`].
+    /// The program of the receiving rank, in the order of `Fair::services`.
     Serve,
 }
 
-/// A message that is to be served.
+/// Message that waits for its service.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct PendingService {
     pub key: EventKey,
     pub message: InFlightMessage,
     pub left: SimTime,
-    /// Its end, or its ticket.
+    /// End of the message, or the ticket of its transfer.
     pub end: TransferOutcome,
 }
 
-/// What is known of a transfer's end when its head has come.
+/// End of a transfer as known at the arrival of its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum TransferOutcome {
     Ends(SimTime),
@@ -79,7 +79,7 @@ impl Transfer {
     }
 }
 
-/// For how long a flow of this pace is held up that loses so much.
+/// Returns the delay of a flow of pace `pace` that loses `lost`.
 fn whole_spans(lost: u128, pace: u64) -> u64 {
     match u64::try_from(lost) {
         Ok(lost) => lost / pace,
@@ -87,10 +87,10 @@ fn whole_spans(lost: u128, pace: u64) -> u64 {
     }
 }
 
-/// The parts of [`LostBytes`].
+/// Resources of the parts of `LostBytes`.
 pub(super) const WIRE: [Resource; 4] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex, Resource::Uplink];
 
-/// What travels with a head: the turn of its adapter, and what held it up.
+/// Packs the turn of a message's adapter and the resource that delayed the head into one number.
 pub(in crate::engine) fn packed(turn: u32, by: Option<Resource>) -> u32 {
     turn & 0xff | by.map_or(0, |by| (by as u32 + 1) << 8)
 }
@@ -99,7 +99,7 @@ pub(super) fn turn_of(load: u32) -> u32 {
     load & 0xff
 }
 
-/// What held up a head that left at `left` and came at `head`, by what travelled with it.
+/// Returns the delays of a head that departed at `left` and arrived at `head`. `load` is the result of [`packed`].
 pub(in crate::engine) fn head_delays(row: &Row, left: SimTime, head: SimTime, load: u32) -> Delays {
     let by = (load >> 8).checked_sub(1).map(|by| Resource::ALL[by as usize]);
     Delays::of_head(head.since(left).saturating_sub(row.latency), by)

@@ -121,7 +121,7 @@ impl FlowOrder {
 }
 
 /// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,
-/// inwards, both directions, an uplink. In bytes a second times picoseconds.
+/// inwards, both directions, an uplink. In bytes per second times picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::engine) struct LostBytes(pub [i128; 4]);
 

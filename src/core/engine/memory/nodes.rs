@@ -188,7 +188,7 @@ impl NodeMemory {
         let first = self.shared.len() as u32;
         self.shared.resize((first + self.cmps) as usize, false);
         let copied = all * most_copied * heavier(copy_weights[0]);
-        // Of each domain: its CMP, and the hardware threads that compute there.
+        // CMP of each domain, and number of hardware threads that compute in the domain.
         let mut in_domains: Vec<(u32, f64)> = Vec::new();
         if let Some((domain, _)) = platform.places.memory() {
             in_domains = (0..domain.per_node(platform.shape))
@@ -346,8 +346,8 @@ impl NodeShares {
         }
     }
 
-    /// What a copy weighs at one of its shares for each byte that it moves there. The memory of a domain is a part of that
-    /// of its CMP.
+    /// Returns the weight of a copy at a share per byte moved there. The memory of a domain is a part of the memory of its
+    /// CMP.
     fn copy_weight(&self, share: u32, cmps: u32) -> u64 {
         match share.cmp(&cmps) {
             Ordering::Less => self.copy_weights[0],
