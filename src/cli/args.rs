@@ -418,7 +418,7 @@ mod tests {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
-        for (option, most) in [("-h", 112), ("--help", 205), ("help", 205), ("help sweep", 170)] {
+        for (option, most) in [("-h", 112), ("--help", 210), ("help", 210), ("help sweep", 170)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");
