@@ -29,8 +29,7 @@ fn ideal(ranks: u32) -> Platform {
     machine([ranks, 1, 1], Contention::Ideal)
 }
 
-/// Returns the time at which each of `ranks` ranks ends `collective`, executed with `algorithm`. All ranks begin at 0
-/// ns.
+/// Returns the time at which each of `ranks` ranks ends `collective` by `algorithm`. All ranks begin at 0 ns.
 fn by(algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
     rooted(0, algorithm, collective, ranks, sizes)
 }
@@ -51,8 +50,7 @@ fn each_by(
     line_clocks(&ideal(ranks), &programs)
 }
 
-/// Runs a collective on MPI_COMM_WORLD as the whole program of each rank, and returns the clocks of the ranks at the
-/// end.
+/// Runs a collective on MPI_COMM_WORLD as the whole program of each rank. Returns the clocks of the ranks.
 fn all(platform: &Platform, algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
     let line = |rank| Line::Collective(part_by(algorithm, collective, rank, ranks, sizes.clone()));
     let programs: Vec<_> = (0..ranks).map(|rank| vec![line(rank)]).collect();
@@ -155,8 +153,7 @@ fn reduce() {
         assert_eq!(done(algorithm, 1), [K]);
     }
 
-    // All messages arrive at M. The root stores the data of the last rank and combines it with the data of the other
-    // ranks and its own.
+    // All messages arrive at M. The root stores the data of the last rank and combines all other data with it.
     assert_eq!(done(Linear, 2), [M + C, 0]);
     assert_eq!(done(Linear, 3), [M + 2 * C, 0, 0]);
     assert_eq!(done(Linear, 4), [M + 3 * C, 0, 0, 0]);
@@ -361,8 +358,7 @@ fn blocks_of_bruck_cost_time_beside_their_bytes() {
     let mut platform = ideal(4);
     platform.collectives.block_overhead = SimSpan::from_ns(7);
     let done = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
-    // In each of two rounds, two blocks are packed and two blocks are unpacked. At the end, four blocks are rotated
-    // back one by one.
+    // Each of two rounds packs two blocks and unpacks two blocks. At the end, four blocks are rotated one by one.
     assert_eq!(done, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7; 4]);
     // In each of the two rounds, the blocks are described by one datatype, which has an overhead.
     platform.collectives.datatype_overhead = SimSpan::from_ns(50);
@@ -408,8 +404,7 @@ fn alltoall_of_varying_blocks() {
 fn scan() {
     use Algorithm::{Chain, RecursiveDoubling};
     let done = |algorithm, ranks| by(algorithm, Collective::Scan, ranks, &same(N));
-    // Each rank copies its input, receives the result of the previous rank, combines it with its data and forwards the
-    // result.
+    // Each rank copies its input, receives the previous rank's result, combines it with its data and forwards it.
     assert_eq!(done(Chain, 1), [K]);
     assert_eq!(done(Chain, 2), [K, K + M + C]);
     assert_eq!(done(Chain, 4), [K, K + (M + C), K + 2 * (M + C), K + 3 * (M + C)]);
@@ -438,8 +433,7 @@ fn exscan() {
     assert_eq!(done(Chain, 3), [0, step, step + M]);
     assert_eq!(done(Chain, 4), [0, step, 2 * step, 2 * step + M]);
 
-    // The algorithm is that of a scan, but the first data from lower ranks are copied instead of combined. The output
-    // of rank 0 does not change.
+    // As a scan, but the first data from lower ranks are copied instead of combined. Rank 0 has no output.
     assert_eq!(done(RecursiveDoubling, 1), [K]);
     let a = K + M + C;
     assert_eq!(done(RecursiveDoubling, 2), [a, a + K]);
@@ -490,8 +484,7 @@ fn reduce_scatter() {
 #[test]
 fn what_is_between_nodes_goes_on_while_a_rank_works_within_its_node() {
     use mcpsim::platform::{Library, Placement};
-    // The buffer has two segments of S bytes. The segments are reduced within each of two nodes with two ranks, and
-    // between the nodes.
+    // Two segments of S bytes are reduced within each of two nodes with two ranks, and then between the nodes.
     let s = 65_536;
     let mut platform = machine([2, 1, 2], Contention::Ideal);
     platform.collectives.library = Library::OpenMpi50;

@@ -1,5 +1,4 @@
-//! Checks that the outputs of every rank are those of MPI-3.1, chapter 5, for every placement, and that messages and
-//! bytes equal those counted by hand.
+//! Checks outputs of every rank by MPI-3.1, chapter 5, for every placement, and messages and bytes counted by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -405,8 +404,7 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
     // The root is not a leader. MPICH sends one more message; Open MPI uses the members at the root's place.
     assert_eq!(ran(Library::Mpich4, Collective::Bcast, 4), ((12, 12 * n), (3, 3 * n)));
     assert_eq!(ran(Library::OpenMpi50, Collective::Bcast, 4), ((11, 11 * n), (3, 3 * n)));
-    // Below 2 KiB MPICH reduces into the root's node: 2 messages in each of three nodes, 3 between nodes, 2 in the
-    // root's node.
+    // Below 2 KiB MPICH reduces into the root's node: 2 messages in each node, and 3 messages between nodes.
     assert_eq!(ran(Library::Mpich4, Collective::Reduce, 4), ((11, 11 * n), (3, 3 * n)));
     // The reductions within nodes send 8 messages. Rabenseifner's algorithm among four leaders has 2 · 2 rounds of 4
     // messages and sends 2 · 3 · n bytes. The bcasts within nodes send 8 messages.

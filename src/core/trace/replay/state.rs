@@ -59,8 +59,7 @@ pub struct TaskPosition {
     /// Send buffer and receive buffer of the next message, if stated in the trace.
     buffers: (Buffer, Buffer),
     slots: SmallVec<[RequestId; 12]>,
-    /// Sends that were eager in the recording, in order, each with a count. Consecutive sends that are also eager in
-    /// the replay share one entry.
+    /// Sends that were eager in the recording, in order, with counts. Sends that are eager in both runs share an entry.
     sends: SmallVec<[(RequestId, u32); 1]>,
     calls: u64,
     /// Factor by which times of computing outside collectives are multiplied.
@@ -128,8 +127,7 @@ impl TaskPosition {
         }
     }
 
-    /// Returns the next call. The call is not returned in a `Result`, because copying a call costs as much as
-    /// constructing it.
+    /// Returns the next call, without a `Result`, because copying a call costs as much as constructing it.
     #[inline]
     pub fn step(&mut self, trace: &Arc<Trace>) -> Call {
         macro_rules! attempt {
@@ -268,8 +266,7 @@ impl TaskPosition {
         Call::Leave
     }
 
-    /// Returns the form of the collective for recordings. The function must be called at the beginning of the
-    /// collective.
+    /// Returns the form of the collective for recordings. The caller calls it at the beginning of the collective.
     pub fn called(&self) -> Option<Called> {
         let UnderWay::Carried(runner) = &self.under_way else { return None };
         Some(Box::new(runner.called()))

@@ -119,12 +119,10 @@ fn bcast(
     }))
 }
 
-/// Copies the program's buffer. Collectives that overwrite their input buffer before they have read it completely use
-/// the copy.
+/// Copies the program's buffer, for collectives that overwrite their input buffer before they have read all of it.
 fn copied(buffer: &CallBuffer) -> Region {
     let own = Region::room(&buffer.datatype, buffer.count);
-    // SAFETY: MPI requires the program's buffer to contain `count` items, and the new region has room for `count`
-    // items.
+    // SAFETY: MPI requires `count` items in the program's buffer, and the new region has room for `count` items.
     unsafe { buffer.datatype.copy(buffer.base, buffer.count, &buffer.datatype, own.base, buffer.count) };
     own
 }
