@@ -211,7 +211,7 @@ settings! {
     placement: PathBuf = "block|cyclic|socket|FILE", Ranks, path,
         "Rank placement: block, cyclic, socket, or a file with one core per line (default: block)";
     map_by: String = "PLACE", Ranks, parsed,
-        "Place over which consecutive ranks are distributed: core, cmp, node, or a name from [places]";
+        "Place over which consecutive ranks are distributed: core, cmp, node, or a name from `places`";
     #[serde(deserialize_with = "positive")]
     ranks_per_node: u32 = "K", Ranks, whole_from_1, "Greatest number of ranks on a node (default: one per core)";
     #[serde(deserialize_with = "natural")]

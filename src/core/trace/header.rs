@@ -26,7 +26,7 @@ pub struct Header {
     pub nct: [u32; 3],
     /// Seed of the run's random numbers.
     pub seed: u64,
-    /// Computing rates of the machine, in the order of the keys [`RATES`].
+    /// Computing rates of the machine, in the order of the keys `RATES`.
     pub rates: [f64; 5],
     /// For each rank, the factor by which the measured times of its own code were multiplied; empty if no times were
     /// measured.

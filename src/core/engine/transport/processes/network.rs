@@ -23,13 +23,13 @@ pub trait HostNetwork: Sync {
     /// Name of the library that carries the messages, in one line.
     fn library(&self) -> String;
 
-    /// Starts to send at most [`MOST`] bytes.
+    /// Starts to send at most `MOST` bytes.
     ///
     /// # Safety
     /// The bytes must stay in place and unchanged until the request is complete.
     unsafe fn send(&self, bytes: &[u8], to: u32, tag: i32) -> HostRequest;
 
-    /// Starts to receive exactly `bytes.len()` bytes, at most [`MOST`].
+    /// Starts to receive exactly `bytes.len()` bytes, at most `MOST`.
     ///
     /// # Safety
     /// The bytes must stay in place and unused until the request is complete.
