@@ -3,7 +3,7 @@
 use crate::support::Do::{Compute, Irecv, Isend, Recv, Send, WaitAll, Work};
 use crate::support::{Do, clocks, run_with};
 use mcpsim::config::{Document, Override};
-use mcpsim::platform::{Level, MemoryShares, Platform, Site};
+use mcpsim::platform::{Level, MemoryShares, Platform, Shape, Site};
 use mcpsim::profile::SharedKind;
 
 /// Nodes of one CMP of four cores. Latencies are 10 ns within a CMP and 1000 ns between nodes.
@@ -117,6 +117,14 @@ fn a_list_assigns_nodes_in_any_order() {
     let platform = Platform::load(Document::parse(&name, &format!("{MACHINE}{places}")).unwrap(), &[]).unwrap();
     let pairs = [2, 1, 3, 4, 6].map(|to| arrival(&platform, (0, 4 * to), 50));
     assert_eq!(pairs, [1050, 1250, 1250, 1750, 1750]);
+    // The list has eight nodes, so a machine of four nodes fits, and a machine of nine does not.
+    let shape = |nodes| Shape { nodes, cmps: 1, cores: 4 };
+    assert_eq!(arrival(&platform.with_shape(shape(4)), (0, 8), 50), 1050);
+    let error = platform.places.check(shape(9)).unwrap_err().to_string();
+    assert!(error.contains("has 8 nodes: expected all 9 nodes of the machine"), "{error}");
+    let small = format!("{MACHINE}{places}").replace("nct = [8, 1, 4]", "nct = [2, 1, 4]");
+    let platform = Platform::load(Document::parse(&name, &small).unwrap(), &[]).unwrap();
+    assert_eq!(arrival(&platform.with_shape(shape(8)), (0, 24), 50), 1750);
 }
 
 /// Two senders of switch 0 and their receivers on switch 1, and the reverse direction if `both`.
@@ -293,6 +301,7 @@ fn places_that_cannot_be_are_refused_with_their_key() {
     for (places, settings, expected) in [
         ("[places.l3]\ncores = 3\n", &[][..], "expected a divisor of 4, the cores of a CMP in places.l3.cores"),
         ("[places.l3]\ncores = 0\n", &[], "expected a divisor of 4, the cores of a CMP in places.l3.cores"),
+        ("[places.node]\nnodes = 2\n", &[], "expected a name other than core, cmp, socket, node and machine"),
         ("[places.l3]\n", &[], "expected \"cores\" for a domain within a CMP, or \"nodes\" for a group of nodes,"),
         ("[places.l3]\ncores = 2\nnodes = 2\n", &[], "in places.l3 of tree.toml"),
         ("[places.l3]\ncores = 2\nuplink_latency = \"1 us\"\n", &[], "expected no \"uplink_latency\""),

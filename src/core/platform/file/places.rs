@@ -12,6 +12,9 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 use super::super::{Contention, Domain, Level, Link, Members, NodeGroup, PairClasses, Places, Shape};
 use super::link::{CostKeys, LinkFile};
 
+/// Names of the places that every machine has.
+const RESERVED: [&str; 5] = ["core", "cmp", "socket", "node", "machine"];
+
 /// Greatest number of kinds of domains, and of kinds of groups.
 const MOST_KINDS: usize = 8;
 
@@ -67,6 +70,10 @@ impl StatedPlaces {
     ) -> Result<StatedPlaces, ConfigError> {
         let (mut domains, mut groups) = (Vec::new(), Vec::new());
         for (name, place) in stated {
+            if RESERVED.contains(&name.as_str()) {
+                let expected = "a name other than core, cmp, socket, node and machine, which every machine has,";
+                return Err(document.expected(&format!("places.{name}"), expected, format!("\"{name}\"")));
+            }
             match (place.cores, &place.nodes) {
                 (Some(cores), None) => domains.push((place.domain(document, name, cores, shape)?, place)),
                 (None, Some(nodes)) => {
@@ -260,9 +267,13 @@ fn check_groups(document: &Document, smaller: &NodeGroup, larger: &NodeGroup, no
         let expected = format!("a multiple of {small}, the nodes of places.{}, and more,", smaller.name);
         return Err(document.expected(&path, expected, large));
     }
+    let listed = [smaller, larger].into_iter().filter_map(|group| match &group.members {
+        Members::Blocks(_) => None,
+        Members::List(of) => Some(of.len() as u32),
+    });
     // Group of the larger kind, and its first node, by the group of the smaller kind.
     let mut around = BTreeMap::new();
-    for node in 0..nodes {
+    for node in 0..listed.min().unwrap_or(nodes) {
         let (first, large) = *around.entry(smaller.of(node)).or_insert((node, larger.of(node)));
         if large != larger.of(node) {
             let expected = format!("one group of {} around each group of {}", larger.name, smaller.name);
@@ -289,29 +300,27 @@ fn listed(lines: &Lines, place: &str, nodes: u32) -> Result<Vec<u32>, ConfigErro
         let expected = format!("columns \"node\" and \"{place}\", such as \"node {place}\"");
         return Err(lines.expected(number, expected, head));
     };
-    let mut group_of = vec![None; nodes as usize];
+    let mut group_of: BTreeMap<u32, u32> = BTreeMap::new();
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     for (number, line) in all {
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.len() != columns.len() {
             return Err(lines.expected(number, format!("{} words, as in the first line,", columns.len()), line));
         }
-        let Ok(node) = words[0].parse::<u32>() else {
+        let node = words[0].parse::<u32>().ok().filter(|node| *node < Shape::MOST_CORES);
+        let Some(node) = node else {
             return Err(lines.expected(number, "the number of a node, from 0,", words[0]));
         };
-        // The list may have nodes that a smaller machine lacks.
-        let Some(of_node) = group_of.get_mut(node as usize) else { continue };
-        if of_node.is_some() {
+        let next = numbers.len() as u32;
+        if group_of.insert(node, *numbers.entry(words[column]).or_insert(next)).is_some() {
             return Err(lines.expected(number, "each node once", line));
         }
-        let next = numbers.len() as u32;
-        *of_node = Some(*numbers.entry(words[column]).or_insert(next));
     }
-    let missing = group_of.iter().position(Option::is_none);
-    if let Some(node) = missing {
-        return Err(
-            lines.expected_in_all(format!("a line for each of the machine's {nodes} nodes"), format!("no node {node}"))
-        );
+    // The list may have more nodes, for a larger shape of the machine.
+    let listed: Vec<u32> = (0..).map_while(|node| group_of.get(&node).copied()).collect();
+    if listed.len() < nodes as usize {
+        let expected = format!("a line for each of the machine's {nodes} nodes");
+        return Err(lines.expected_in_all(expected, format!("no node {}", listed.len())));
     }
-    Ok(group_of.into_iter().flatten().collect())
+    Ok(listed)
 }
