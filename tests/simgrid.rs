@@ -2,7 +2,8 @@
 //! bandwidth over time by max-min fairness.
 //!
 //! A machine in these tests is a list of nodes with one outgoing and one incoming link per node. In SimGrid it is a
-//! cluster with split-duplex links, in mcpsim a platform with one core per node. Other costs of SMPI (overheads,
+//! cluster with split-duplex links, in mcpsim a platform with one core per node. A machine with leaf switches is a cluster
+//! per switch in SimGrid, with a split-duplex link above each, and a machine with uplinks of places in mcpsim. Other costs of SMPI (overheads,
 //! factors by size, cross traffic of acknowledgements, computing) are switched off. A new test consists of a C program
 //! in `simgrid/` and a call of [`same`].
 
@@ -21,33 +22,79 @@ struct Machine {
     /// Latency of a message in microseconds. Each of the two SimGrid links on a path has half of it.
     latency_us: u32,
     gigabytes: u32,
+    leaf: Option<Leaf>,
 }
 
-const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1 };
+/// Switches of equal numbers of consecutive nodes.
+struct Leaf {
+    nodes: u32,
+    /// Capacity of an uplink per direction.
+    gigabytes: u32,
+}
+
+const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1, leaf: None };
+
+/// Four nodes of 1 GB/s per switch, with 2 GB/s above the switch (a taper of 2:1) or 1 GB/s (4:1). Uplinks have no
+/// latency, because SimGrid divides a link among transfers in inverse proportion to the latencies of their routes.
+const TREES: [Machine; 2] = [
+    Machine { leaf: Some(Leaf { nodes: 4, gigabytes: 2 }), ..MACHINE },
+    Machine { leaf: Some(Leaf { nodes: 4, gigabytes: 1 }), ..MACHINE },
+];
 
 /// Greatest eager message size in bytes. SMPI's thresholds exclude the threshold itself.
 const EAGER: u32 = 65_536;
 
 impl Machine {
     fn platform(&self) -> String {
-        let Machine { nodes, latency_us, gigabytes } = self;
+        let Machine { nodes, latency_us, gigabytes, leaf } = self;
+        let leaf = leaf.as_ref().map_or(String::new(), |Leaf { nodes, gigabytes }| {
+            format!("[places.leaf]\nnodes = {nodes}\nuplink_bandwidth = \"{gigabytes} GB/s\"\n")
+        });
         let level = format!("contention = \"fair\"\nlatency = \"{latency_us} us\"\nbandwidth = \"{gigabytes} GB/s\"\n");
         let near = "latency = \"1 us\"\nbandwidth = \"100 GB/s\"\n";
         format!(
             "name = \"both\"\nnct = [{nodes}, 1, 1]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\
              memory_bandwidth = \"100 GB/s\"\n[intra_cmp]\n{near}[inter_cmp]\n{near}[inter_node]\n{level}\
-             eager_threshold = {EAGER}\nhandshake = \"1 ps\"\n"
+             eager_threshold = {EAGER}\nhandshake = \"1 ps\"\n{leaf}"
         )
     }
 
     fn simgrid(&self) -> String {
         let half = f64::from(self.latency_us) / 2.0;
+        let cluster = |id: &str, first: u32, nodes: u32| {
+            format!(
+                "<cluster id=\"{id}\" prefix=\"n\" suffix=\"\" radical=\"{first}-{}\" speed=\"1Gf\" bw=\"{}GBps\" \
+                 lat=\"{half}us\" router_id=\"router-{id}\"/>\n",
+                first + nodes - 1,
+                self.gigabytes
+            )
+        };
+        let machine = match &self.leaf {
+            None => cluster("c", 0, self.nodes),
+            Some(leaf) => {
+                let count = self.nodes / leaf.nodes;
+                let clusters = (0..count).map(|at| cluster(&format!("leaf{at}"), at * leaf.nodes, leaf.nodes));
+                let links = (0..count).map(|at| {
+                    format!(
+                        "<link id=\"up{at}\" bandwidth=\"{}GBps\" latency=\"0us\" sharing_policy=\"SPLITDUPLEX\"/>\n",
+                        leaf.gigabytes
+                    )
+                });
+                let pairs = (0..count).flat_map(|from| (from + 1..count).map(move |to| (from, to)));
+                let routes = pairs.map(|(from, to)| {
+                    format!(
+                        "<zoneRoute src=\"leaf{from}\" dst=\"leaf{to}\" gw_src=\"router-leaf{from}\" \
+                         gw_dst=\"router-leaf{to}\"><link_ctn id=\"up{from}\" direction=\"UP\"/><link_ctn id=\"up{to}\" \
+                         direction=\"DOWN\"/></zoneRoute>\n"
+                    )
+                });
+                let inside: String = clusters.chain(links).chain(routes).collect();
+                format!("<zone id=\"all\" routing=\"Full\">\n{inside}</zone>\n")
+            }
+        };
         format!(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
-             <platform version=\"4.1\">\n<cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-{}\" speed=\"1Gf\" \
-             bw=\"{}GBps\" lat=\"{half}us\"/>\n</platform>\n",
-            self.nodes - 1,
-            self.gigabytes
+             <platform version=\"4.1\">\n{machine}</platform>\n"
         )
     }
 }
@@ -93,9 +140,14 @@ fn seconds(text: &str, ranks: u32) -> Vec<f64> {
     found
 }
 
-/// Runs `program` on `ranks` ranks in both simulators, and asserts that the times of each rank differ by at most
-/// `percent`.
+/// Handles [`same_on`] for the machine without switches.
 fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
+    same_on(&MACHINE, program, ranks, arguments, percent);
+}
+
+/// Runs `program` on `ranks` ranks of `machine` in both simulators, and asserts that the times of each rank differ by at
+/// most `percent`.
+fn same_on(machine: &Machine, program: &str, ranks: u32, arguments: &str, percent: f64) {
     if !support::is_full("the comparison with SimGrid") {
         return;
     }
@@ -107,9 +159,9 @@ fn same(program: &str, ranks: u32, arguments: &str, percent: f64) {
     let here = directory.path();
     let source: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/simgrid/{program}.c"));
     let source = source.display();
-    fs::write(here.join("platform.xml"), MACHINE.simgrid()).unwrap();
-    fs::write(here.join("platform.toml"), MACHINE.platform()).unwrap();
-    fs::write(here.join("hosts"), (0..MACHINE.nodes).map(|node| format!("n{node}\n")).collect::<String>()).unwrap();
+    fs::write(here.join("platform.xml"), machine.simgrid()).unwrap();
+    fs::write(here.join("platform.toml"), machine.platform()).unwrap();
+    fs::write(here.join("hosts"), (0..machine.nodes).map(|node| format!("n{node}\n")).collect::<String>()).unwrap();
     printed(here, &format!("smpicc -O1 {source} -o theirs"));
     let plain: Vec<String> = PLAIN.iter().map(|option| format!("--cfg={option}")).collect();
     let plain = plain.join(" ");
@@ -157,6 +209,18 @@ fn alltoalls_of_all_requests_at_once_end_as_under_simgrid() {
 fn halos_with_skew_end_as_under_simgrid() {
     for (ranks, arguments) in [(8, "20 100000 5"), (16, "100 60000 5"), (16, "100 200000 5")] {
         same("halo", ranks, arguments, PERCENT);
+    }
+}
+
+/// Greatest deviation on machines with uplinks, in percent: the levels of longer paths settle more slowly.
+const PERCENT_OF_TREES: f64 = 5.0;
+
+#[test]
+fn transfers_through_uplinks_end_as_under_simgrid() {
+    for machine in &TREES {
+        for (program, arguments) in [("alltoall", "10 100000"), ("halo", "20 100000 5"), ("incast", "5 200000")] {
+            same_on(machine, program, 16, arguments, PERCENT_OF_TREES);
+        }
     }
 }
 
