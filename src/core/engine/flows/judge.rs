@@ -7,7 +7,7 @@ use super::limit_counts::{EXACT, LimitCounts};
 use super::resources::{Member, exact};
 use super::{FlowUpdate, Flows};
 
-/// Supersteps of a slot; what has not settled by then is left until the next.
+/// Number of supersteps after the first of a slot. Levels that have not settled by then change at the next slot.
 pub(in crate::engine) const SUPERSTEPS: u32 = 24;
 
 impl Flows {
