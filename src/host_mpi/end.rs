@@ -1,17 +1,18 @@
-//! The end of processes while MPI runs.
+//! Ends host processes of a simulation while the host's MPI library runs.
 
 use std::ffi::c_int;
 use std::time::Duration;
 
 use mpi::ffi;
 
-/// Time for MPI's finalisation if processes end early.
+/// Maximum time that the host's MPI library gets for its finalisation if host processes end early.
 const LAST: Duration = Duration::from_secs(1);
-/// Time for the launcher to read the last output of a process before all are ended, ms. MPICH's launcher drops unread
-/// output.
+/// Time in milliseconds for the MPI launcher to read the last output of a host process before MPI_Abort ends all host
+/// processes. The launcher of MPICH drops unread output.
 const HEARING: u32 = 1000;
 
-/// Ends all processes at once with this code, if MPI runs, after the launcher has read the output of this process.
+/// Ends all host processes with the exit code `code` if MPI runs, after the MPI launcher has read the output of the
+/// calling host process.
 pub fn end_all(code: i32) {
     if is_running() {
         for _ in 0..HEARING {
@@ -20,14 +21,14 @@ pub fn end_all(code: i32) {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // SAFETY: both libraries permit this call in any thread, although the standard does not.
+        // SAFETY: Open MPI and MPICH permit MPI_Abort in any thread, although the MPI standard does not.
         unsafe { ffi::MPI_Abort(ffi::RSMPI_COMM_WORLD, code) };
     }
 }
 
-/// Returns whether the file is a pipe with unread data.
+/// Returns true if the file descriptor `output` is a pipe with unread data.
 fn is_unread(output: c_int) -> bool {
-    // SAFETY: both calls write into their arguments, and only on success.
+    // SAFETY: the two system calls write only into their arguments, and only on success.
     unsafe {
         let (mut status, mut bytes) = (std::mem::zeroed::<libc::stat>(), 0 as c_int);
         libc::fstat(output, &mut status) == 0
@@ -37,21 +38,21 @@ fn is_unread(output: c_int) -> bool {
     }
 }
 
-/// Ends this process at once with this code, if MPI runs, because the exit handlers of MPI libraries wait for each
-/// other.
+/// Ends the host process with the exit code `code` if MPI runs, without exit handlers. The exit handlers of MPI
+/// libraries of several host processes would wait for each other.
 pub fn leave(code: i32) {
     if is_running() {
-        // SAFETY: no other code of this process needs to run.
+        // SAFETY: no other code of this host process needs to run.
         unsafe { libc::_exit(code) }
     }
 }
 
-/// Ends this process with this code after [`LAST`], if MPI runs.
+/// Ends the host process with the exit code `code` after the time [`LAST`], if MPI runs.
 pub fn leave_soon(code: i32) {
     if is_running() {
         std::thread::spawn(move || {
             std::thread::sleep(LAST);
-            // SAFETY: only the finalisation of MPI may still run.
+            // SAFETY: only the finalisation of MPI may still run in this host process.
             unsafe { libc::_exit(code) }
         });
     }
@@ -59,7 +60,7 @@ pub fn leave_soon(code: i32) {
 
 fn is_running() -> bool {
     let (mut begun, mut over) = (0, 0);
-    // SAFETY: these functions may be called at any time and from any thread.
+    // SAFETY: MPI_Initialized and MPI_Finalized may be called at any time and from any thread.
     unsafe {
         ffi::MPI_Initialized(&mut begun);
         ffi::MPI_Finalized(&mut over);

@@ -1,7 +1,7 @@
 //! Messages between the host processes of a simulation, over the MPI library of the host.
 //!
-//! This package does not know the content of the messages. It is the only one, besides the measurements of `cli`, that
-//! an MPI library and libclang are needed for. Without the feature `mpi` it is empty.
+//! This package does not interpret the messages. Besides the measurements of the package `cli`, this package is the
+//! only package that needs an MPI library and libclang. Without the feature `mpi` the package is empty.
 #![cfg(feature = "mpi")]
 #![allow(unsafe_code)]
 

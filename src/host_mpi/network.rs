@@ -1,4 +1,4 @@
-//! Messages over the world communicator of MPI.
+//! Messages between host processes over the world communicator of the host's MPI library.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -8,33 +8,34 @@ use mpi::environment::Universe;
 use mpi::ffi;
 use mpi::traits::Communicator;
 
-/// Setting of Open MPI that yields the core at each test for messages. A yield takes milliseconds, so the polls of mcpsim sleep.
-/// Open MPI sets it by default if there are more processes than cores.
+/// Open MPI setting that yields the core at each test for messages. A yield takes milliseconds, so mcpsim sleeps
+/// between tests instead. Open MPI enables the setting by default if a machine has more MPI processes than cores.
 const YIELDS: &str = "OMPI_MCA_mpi_yield_when_idle";
 
-/// Processes of the MPI job. MPI ends the program on errors, so error codes are not checked.
+/// Connection of the host processes of an MPI job. MPI ends the program on errors, so return codes of MPI calls are
+/// not checked.
 pub struct MpiNetwork {
     me: u32,
     size: u32,
     here: u32,
-    // Finalises MPI when dropped.
+    // Finalises MPI when the network is dropped.
     _universe: Universe,
 }
 
 impl MpiNetwork {
-    /// Starts MPI; a process can do this once.
+    /// Starts MPI. A host process can start MPI only once.
     ///
     /// # Errors
-    /// If MPI has already been started, or does not support the needed threads.
+    /// MPI has already been started, or the MPI library does not support the needed thread level.
     pub fn join(threads: HostThreads) -> Result<MpiNetwork, String> {
         let wanted = match threads {
             HostThreads::None => mpi::Threading::Single,
             HostThreads::Several => mpi::Threading::Funneled,
         };
-        // Measurements use the library as programs do, without this setting.
+        // Measurements use the MPI library as MPI programs do, without the setting `YIELDS`.
         let simulates = threads == HostThreads::Several;
         if simulates && std::env::var_os(YIELDS).is_none() {
-            // SAFETY: no other thread reads the environment yet.
+            // SAFETY: no other thread of the host process reads the environment yet.
             unsafe { std::env::set_var(YIELDS, "0") };
         }
         let (universe, threading) =
@@ -43,8 +44,10 @@ impl MpiNetwork {
             return Err("this MPI library was built without support of threads".to_owned());
         }
         if simulates {
-            // Sleeps are short, and by default Linux adds 50 microseconds.
-            // SAFETY: the call changes only the wake-up time of this thread and of threads that it starts.
+            // The sleeps between tests for messages are short, but by default Linux makes each sleep up to 50
+            // microseconds longer.
+            // SAFETY: the call changes only the wake-up time of the calling thread and of threads that the calling
+            // thread starts.
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
         }
         let world = universe.world();
@@ -77,7 +80,7 @@ impl HostNetwork for MpiNetwork {
 
     unsafe fn send(&self, bytes: &[u8], to: u32, tag: i32) -> HostRequest {
         let (start, count) = (bytes.as_ptr().cast::<c_void>(), bytes.len() as c_int);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the buffer stays valid until the request is complete.
         started(|request| unsafe {
             ffi::MPI_Isend(start, count, ffi::RSMPI_UINT8_T, to as c_int, tag, ffi::RSMPI_COMM_WORLD, request);
         })
@@ -85,7 +88,7 @@ impl HostNetwork for MpiNetwork {
 
     unsafe fn receive(&self, bytes: &mut [u8], from: u32, tag: i32) -> HostRequest {
         let (start, count) = (bytes.as_mut_ptr().cast::<c_void>(), bytes.len() as c_int);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the buffer stays valid until the request is complete.
         started(|request| unsafe {
             ffi::MPI_Irecv(start, count, ffi::RSMPI_UINT8_T, from as c_int, tag, ffi::RSMPI_COMM_WORLD, request);
         })
@@ -93,7 +96,7 @@ impl HostNetwork for MpiNetwork {
 
     fn probe(&self, tag: i32) -> Option<(u32, usize)> {
         let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
-        // SAFETY: MPI writes the status if there is a message; otherwise the status is not read.
+        // SAFETY: MPI writes the status if a message exists. Otherwise the status is not read.
         unsafe {
             ffi::MPI_Iprobe(ffi::RSMPI_ANY_SOURCE, tag, ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
             if flag == 0 {
@@ -106,9 +109,10 @@ impl HostNetwork for MpiNetwork {
     }
 
     fn reduction(&self, length: usize) -> Box<dyn HostReduction + '_> {
-        // SAFETY: these are constants of the library; both are replaced below.
+        // SAFETY: the null datatype and the null operation are constants of the MPI library. MPI replaces the two
+        // null values below.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
-        // SAFETY: MPI is initialised; `combine` reads and writes values of this type.
+        // SAFETY: MPI is initialised, and `combine` reads and writes values of the new datatype.
         unsafe {
             ffi::MPI_Type_contiguous(length as c_int, ffi::RSMPI_UINT64_T, &mut datatype);
             ffi::MPI_Type_commit(&mut datatype);
@@ -118,22 +122,22 @@ impl HostNetwork for MpiNetwork {
     }
 }
 
-/// Starts an operation.
+/// Starts a nonblocking MPI operation on the host and returns its request.
 fn started(start: impl FnOnce(&mut ffi::MPI_Request)) -> HostRequest {
-    // SAFETY: this is a constant of the library.
+    // SAFETY: the null request is a constant of the MPI library.
     let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
     start(&mut request);
     HostRequest::new(move || {
         let mut flag = 0;
-        // SAFETY: this is a request from MPI, or the null request after its completion.
+        // SAFETY: `request` is a request from MPI, or the null request after the completion of the operation.
         unsafe { ffi::MPI_Test(&mut request, &mut flag, ffi::RSMPI_STATUS_IGNORE) };
         flag != 0
     })
 }
 
-/// Reduction of words.
+/// MPI datatype and MPI operation with which host processes reduce words.
 struct WordReduction {
-    /// Datatype of a whole word, so that no library splits it.
+    /// MPI datatype of a whole word, so that no MPI library splits a word.
     datatype: ffi::MPI_Datatype,
     op: ffi::MPI_Op,
 }
@@ -141,7 +145,7 @@ struct WordReduction {
 impl HostReduction for WordReduction {
     unsafe fn start(&self, word: &[u64], all: &mut [u64]) -> HostRequest {
         let (word, all) = (word.as_ptr().cast::<c_void>(), all.as_mut_ptr().cast::<c_void>());
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees that the buffers stay valid until the request is complete.
         started(|request| unsafe {
             ffi::MPI_Iallreduce(word, all, 1, self.datatype, self.op, ffi::RSMPI_COMM_WORLD, request);
         })
@@ -149,12 +153,14 @@ impl HostReduction for WordReduction {
 }
 
 impl Drop for WordReduction {
-    /// Frees datatype and operation; after a panic operations may still use them.
+    /// Frees the MPI datatype and the MPI operation. After a panic nothing is freed, because reductions may still use
+    /// the datatype and the operation.
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
         }
-        // SAFETY: both were created together with this value, and no operation uses them any more.
+        // SAFETY: the datatype and the operation were created together with this value, and no reduction uses them
+        // any more.
         unsafe {
             ffi::MPI_Op_free(&mut self.op);
             ffi::MPI_Type_free(&mut self.datatype);
@@ -162,7 +168,7 @@ impl Drop for WordReduction {
     }
 }
 
-/// Combines words. Called by MPI.
+/// Combines words of two host processes. MPI calls the function during a reduction.
 unsafe extern "C" fn combine(
     from: *mut c_void,
     into: *mut c_void,
@@ -170,7 +176,7 @@ unsafe extern "C" fn combine(
     datatype: *mut ffi::MPI_Datatype,
 ) {
     let mut bytes = 0;
-    // SAFETY: MPI passes `count` words of the datatype.
+    // SAFETY: MPI passes `count` words of the word datatype.
     let (from, into, length) = unsafe {
         ffi::MPI_Type_size(*datatype, &mut bytes);
         let length = bytes as usize / size_of::<u64>();

@@ -1,4 +1,5 @@
-//! One-sided communication windows (MPI-3.1, chapter 11), as far as measurements need them; the MPI crate has none.
+//! One-sided communication windows of the host's MPI library (MPI-3.1, chapter 11), as far as measurements need them.
+//! The Rust crate `mpi` has no windows.
 
 use std::ffi::{c_int, c_void};
 use std::ops::DerefMut;
@@ -7,22 +8,22 @@ use mpi::ffi;
 use mpi::raw::AsRaw;
 use mpi::topology::SimpleCommunicator;
 
-/// A window over all processes of the world, with the same size in each.
+/// MPI window over all host processes of MPI_COMM_WORLD, with the same size in each host process.
 pub struct HostWindow {
-    /// Memory that other processes access; it stays in place until the window is freed.
+    /// Window memory that other host processes access. The memory does not move before the window is freed.
     _memory: Box<dyn DerefMut<Target = [u8]>>,
     length: usize,
     handle: ffi::MPI_Win,
 }
 
 impl HostWindow {
-    /// Creates a window of `memory`, which has the same size in all processes. All processes must call this and
-    /// [`free`](Self::free).
+    /// Creates an MPI window of `memory`, which has the same size in all host processes. All host processes must call
+    /// `new` and [`free`](Self::free).
     pub fn new(mut memory: Box<dyn DerefMut<Target = [u8]>>) -> HostWindow {
         let world = SimpleCommunicator::world();
         let (base, length) = (memory.as_mut_ptr().cast::<c_void>(), memory.len());
-        // SAFETY: the handle is an out parameter. `free` ends the window before the memory is freed, and nothing in
-        // this process reads the memory meanwhile.
+        // SAFETY: the handle is an out parameter. `free` ends the window before the memory is freed, and no code in
+        // this host process reads the memory meanwhile.
         let handle = unsafe {
             let mut handle = std::mem::zeroed();
             ffi::MPI_Win_create(
@@ -38,23 +39,23 @@ impl HostWindow {
         HostWindow { _memory: memory, length, handle }
     }
 
-    /// Locks the memory of `target` exclusively.
+    /// Locks the window memory of the host process `target` exclusively.
     pub fn lock(&self, target: u32) {
-        // SAFETY: the window exists, and its errors end the program.
+        // SAFETY: the window exists, and MPI errors end the program.
         unsafe { ffi::MPI_Win_lock(ffi::MPI_LOCK_EXCLUSIVE as c_int, target as c_int, 0, self.handle) };
     }
 
-    /// Completes operations in the memory of `target`, and unlocks it.
+    /// Completes operations in the window memory of the host process `target`, and unlocks the memory.
     pub fn unlock(&self, target: u32) {
         // SAFETY: as in `lock`.
         unsafe { ffi::MPI_Win_unlock(target as c_int, self.handle) };
     }
 
-    /// Calls MPI_Put of `data` to the beginning of the memory of `target`, which is locked, and unlocks it.
+    /// Puts `data` at the beginning of the locked window memory of the host process `target`, and unlocks the memory.
     pub fn put_and_unlock(&self, target: u32, data: &[u8]) {
         let count = data.len().min(self.length) as c_int;
-        // SAFETY: all windows have the same size, which `count` does not exceed. The unlock completes the operation
-        // before `data` can be freed.
+        // SAFETY: all host processes have the same window size, which `count` does not exceed. The unlock completes
+        // the operation before `data` can be freed.
         unsafe {
             let byte = ffi::RSMPI_UINT8_T;
             ffi::MPI_Put(data.as_ptr().cast(), count, byte, target as c_int, 0, count, byte, self.handle);
@@ -62,7 +63,8 @@ impl HostWindow {
         self.unlock(target);
     }
 
-    /// Calls MPI_Get from the beginning of the memory of `target`, which is locked, into `room`, and unlocks it.
+    /// Reads the beginning of the locked window memory of the host process `target` into `room`, and unlocks the
+    /// memory.
     pub fn get_and_unlock(&self, target: u32, room: &mut [u8]) {
         let count = room.len().min(self.length) as c_int;
         // SAFETY: as in `put_and_unlock`.
@@ -73,7 +75,7 @@ impl HostWindow {
         self.unlock(target);
     }
 
-    /// Frees the window. All processes must call this.
+    /// Frees the window. All host processes must call `free`.
     pub fn free(mut self) {
         // SAFETY: the handle is not used again.
         unsafe { ffi::MPI_Win_free(&raw mut self.handle) };

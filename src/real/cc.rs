@@ -1,8 +1,8 @@
 //! Compiler wrapper `mpicc`, which builds programs for the module `loader`.
 //!
-//! The wrapper runs the system's compiler, which links the program as a shared object with an entry point. All symbols
-//! of the shared object are resolved at link time. The module `loader` loads the shared object once per rank. This
-//! module contains neither a linker nor a C library.
+//! The wrapper `mpicc` runs the system's compiler, which links the program as a shared object with an entry point.
+//! The linker resolves all symbols of the shared object. The module `loader` loads the shared object once per rank of
+//! the simulated program. The module `cc` contains neither a linker nor a C library.
 
 mod arguments;
 mod build;
@@ -23,13 +23,12 @@ pub use program::{Built, CodeOrigin, ProgramFile};
 /// is the value of `MCPSIM_CACHE`, or the subdirectory `mcpsim` of the user's cache directory.
 ///
 /// # Errors
-/// The environment names no cache directory, and the directory of the name `mcpsim-UID` for temporary files belongs to
-/// another user.
+/// The environment names no cache directory, and the temporary directory `mcpsim-UID` belongs to another user.
 pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
     sysroot::root(|name| std::env::var_os(name))
 }
 
-/// Language of a source, which selects the compiler.
+/// Programming language of a source file. The language selects the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C, compiled with the wrapper `mpicc`.
@@ -48,8 +47,8 @@ impl Language {
         }
     }
 
-    /// Returns the error that the Fortran wrapper `name` prints. If mcpsim had no Fortran wrappers, build systems would
-    /// find the Fortran wrappers of another MPI.
+    /// Returns the error that the wrapper `name` for Fortran prints. Without such wrappers in mcpsim, build systems
+    /// would find the Fortran wrappers of another MPI.
     pub fn none_of_wrapper(name: &str) -> Option<CcError> {
         let fortran = ["mpifort", "mpif90", "mpif77"].contains(&name);
         fortran
@@ -65,10 +64,11 @@ impl Language {
     }
 }
 
-/// Symbol whose reference links all support functions into a program; see the module `build`.
+/// Symbol of the support archive. A reference to this symbol links all support functions into a program; see the
+/// module `build`.
 const OWN_MARKER: &str = "mcpsim_own";
 
-/// Error that occurs before the compiler starts.
+/// Error of the compiler wrapper that occurs before the compiler starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CcError {
     text: String,
@@ -88,25 +88,25 @@ impl fmt::Display for CcError {
 
 impl std::error::Error for CcError {}
 
-/// Action that the arguments of the wrapper request.
+/// Action that the arguments of the compiler wrapper request.
 #[derive(Debug)]
 pub enum WrapperRequest {
-    /// Print this text without running the compiler.
+    /// Print a text without running the compiler.
     Show(String),
-    /// Run the compiler. If the compiler fails, print this hint.
+    /// Run the compiler. If the compiler fails, print the hint in the second field.
     Run(Command, Option<&'static str>),
 }
 
-/// Parses the arguments of the wrapper and creates the support files.
+/// Parses the arguments of the compiler wrapper and creates the support files.
 ///
 /// # Errors
-/// No compiler exists, or the cache cannot be written.
+/// No compiler exists, or the cache directory cannot be written.
 pub fn request(language: Language, arguments: &[OsString]) -> Result<WrapperRequest, CcError> {
     line::request(language, arguments)
 }
 
-/// Runs the compiler with the streams of this process. Returns the compiler's exit code, or 128 plus the number of the
-/// signal that ended the compiler.
+/// Runs the compiler with the standard streams of the wrapper. Returns the compiler's exit code, or 128 plus the
+/// number of the signal that ended the compiler.
 ///
 /// # Errors
 /// The compiler cannot be started.

@@ -50,7 +50,8 @@ use parts::ModuleParts;
 use runtime::Runtime;
 use search::Sharing;
 
-/// Maximum number of modules per program of a run. The modules of program `n` are numbered from `n * PROGRAM_MODULES`.
+/// Maximum number of modules (files with one copy per rank) per program of a run. The modules of program `n` are
+/// numbered from `n * PROGRAM_MODULES`.
 pub const PROGRAM_MODULES: usize = 1 << 24;
 
 /// Name prefix of functions that a program provides to its libraries in place of the C library's functions.
@@ -58,7 +59,7 @@ pub const OWN_PREFIX: &str = "mcpsim_own_";
 
 /// Source of replacement functions and variables, which take precedence over symbols of the system's libraries.
 pub trait Host: Sync {
-    /// Returns the address of a replacement function that all ranks share.
+    /// Returns the address of the replacement function `name` that all ranks share.
     fn function(&self, name: &str) -> Option<usize>;
 
     /// Returns the names of variables that exist once per rank. [`Image::instance`] receives the addresses of the
@@ -72,11 +73,11 @@ pub trait Host: Sync {
         self.owned_names().contains(&name)
     }
 
-    /// Handles a `dlopen` of a library that cannot be loaded per rank. The function may end the calling rank.
+    /// Handles a `dlopen` of a library that cannot have one copy per rank. The function may end the calling rank.
     fn refuse(&self, _error: &ImageError) {}
 }
 
-/// A program and its per-rank libraries. The files are read once for all ranks.
+/// A program and its per-rank libraries. The loader reads the files once for all ranks.
 pub struct Image {
     path: PathBuf,
     common: Arc<Common>,
@@ -84,15 +85,15 @@ pub struct Image {
 }
 
 impl Image {
-    /// Reads the program at `path`, which has the number `number` in the run, and opens the shared libraries that the
-    /// program needs. Shared libraries remain open until the process ends. Libraries whose file name starts with an
-    /// entry of `shared` are also shared.
+    /// Reads the program at `path`, whose identifier in the run is `number`, and opens the shared libraries that the
+    /// program needs. Shared libraries remain open until the host process ends. A library whose file name starts with
+    /// an element of `shared` is also shared among ranks.
     ///
-    /// The file must not change while instances exist, because the instances are mapped from the file.
+    /// The program file must not change while instances exist, because the instances are mapped from the file.
     ///
     /// # Errors
-    /// The file is not a program of `mcpsim cc` or is damaged, a library or symbol is missing, or the program needs an
-    /// unsupported feature.
+    /// The file is not a program of `mcpsim cc`, the file is damaged, a library or symbol is missing, or the program
+    /// needs an unsupported feature.
     pub fn open(path: &Path, host: &'static dyn Host, shared: &[String], number: usize) -> Result<Image, ImageError> {
         let sharing = Sharing(shared.to_vec());
         let program = ModuleParts::of_program(ModuleSource::read(path)?, host, &sharing)?;
@@ -101,10 +102,10 @@ impl Image {
         Ok(Image { path: path.to_owned(), common, runtime: Runtime::find() })
     }
 
-    /// Checks that the process can map `instances` instances of the program.
+    /// Checks that the host process can map `instances` instances of the program.
     ///
     /// # Errors
-    /// The instances need more memory mappings than the system permits.
+    /// The instances need more memory mappings than the operating system permits.
     pub fn check_room(&self, instances: usize) -> Result<(), ImageError> {
         let layout = &self.common.program.layout;
         // The two additional mappings are the rank's stack and the guard page of the stack.
@@ -124,13 +125,13 @@ impl Image {
         }
     }
 
-    /// Returns the files of shared libraries, except the files of the C library and of compilers.
+    /// Returns the files of libraries that all ranks share, except the files of the C library and of compilers.
     pub fn shared(&self) -> Vec<String> {
         self.common.told()
     }
 
-    /// Returns all loaded files: the program, per-rank libraries, libraries opened by ranks, and shared libraries.
-    /// Files of the C library and of compilers are omitted.
+    /// Returns all loaded files: the program, per-rank libraries, libraries opened by ranks, and libraries that ranks
+    /// share. Files of the C library and of compilers are omitted.
     pub fn files(&self) -> Vec<PathBuf> {
         self.common.files()
     }
@@ -140,10 +141,11 @@ impl Image {
         self.runtime.map(SavedRuntime::new)
     }
 
-    /// Creates an instance. `data` returns the address of each variable for which [`Host::owned`] returns true.
+    /// Creates an instance of the program for one rank. `data` returns the address of each variable for which
+    /// [`Host::owned`] returns true.
     ///
     /// # Errors
-    /// The process has no memory for the instance, or `data` returns `None` for a variable.
+    /// The host process has no memory for the instance, or `data` returns `None` for a variable.
     pub fn instance(&self, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         Instance::new(&self.common, data)
     }
@@ -153,14 +155,14 @@ impl Image {
         &self.path
     }
 
-    /// Returns the file of a module with an index from [`Instance::contains`].
+    /// Returns the file of the module with the index `module` from [`Instance::contains`].
     pub fn module(&self, module: usize) -> Option<PathBuf> {
         self.common.module(module)
     }
 
-    /// Returns the source position of an address in a module, such as `exchange at jacobi3d.c:120`, or `exchange+0x34`
-    /// without debug information. The function reads the file again and is intended for crash reports. For a return
-    /// address, `offset` must be the return address minus 1.
+    /// Returns the source position of an address in a module, such as `exchange at jacobi3d.c:120`, or
+    /// `exchange+0x34` without debug information. The function is intended for crash reports, because each call reads
+    /// the module's file again. For a return address, `offset` must be the return address minus 1.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         match self.module(module) {
             Some(path) => locate::describe(&path, offset as u64),

@@ -1,8 +1,8 @@
-//! Implements the MPI functions of real programs, the objects that MPI handles refer to, and the data movement of
-//! collectives and windows.
+//! Implements the MPI functions of simulated programs with sources, the objects that MPI handles refer to, and the
+//! data movement of collectives and windows.
 //!
-//! The module `process` defines the rank on which the functions in `calls` operate. MPI code that does not depend on a
-//! rank is in `mcpsim_core::mpi`.
+//! The module `process` defines the simulated rank on which the functions in `calls` operate. MPI code that does not
+//! depend on a rank is in `mcpsim_core::mpi`.
 
 mod attribute;
 mod calls;
@@ -29,11 +29,11 @@ use mcpsim_core::rank::{Program, Rank};
 use crate::loader::{self, Image, ImageError};
 use crate::process::{Job, JobOptions, clib, heap};
 
-/// A rank of a real program.
+/// A rank that runs a compiled program.
 pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
 
-/// The ranks of a job, as the engine runs them. The engine is instantiated in this package because the package is
-/// always compiled with optimisation.
+/// The ranks of a job, as the simulation engine runs them. The engine is instantiated in the package `real` because
+/// this package is always compiled with optimisation.
 pub struct RealRanks(Arc<Job>);
 
 impl RealRanks {
@@ -55,7 +55,7 @@ impl RankPrograms for RealRanks {
 
 /// Provides mcpsim's replacement functions and variables to programs, in place of the symbols of system libraries.
 struct MpiHost {
-    /// True if the memory functions of programs allocate guarded blocks (`--check-heap`).
+    /// True if the memory functions of programs allocate blocks with guard bytes (`--check-heap`).
     guarded: bool,
 }
 
@@ -75,10 +75,10 @@ impl loader::Host for MpiHost {
 }
 
 /// Opens the program at `path`, which `mcpsim cc` has built. All ranks share one copy of each library whose file name
-/// starts with an entry of `options.shared`.
+/// starts with an element of `options.shared`.
 ///
 /// # Errors
-/// The file cannot be loaded, or the program uses a function that no library defines.
+/// The program file cannot be loaded, or the program uses a function that no library defines.
 pub fn open(path: &Path, options: &JobOptions, number: usize) -> Result<Image, ImageError> {
     let host = if options.checks.heap { &MpiHost { guarded: true } } else { &MpiHost { guarded: false } };
     Image::open(path, host, &options.shared, number)

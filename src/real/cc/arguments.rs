@@ -1,9 +1,10 @@
-//! Parser of compiler arguments. The parser interprets only the arguments on which the wrapper's work depends.
+//! Parser of compiler arguments. The parser interprets only arguments that change the behaviour of the compiler
+//! wrapper.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// Last stage requested from the compiler.
+/// Last compilation stage that the arguments request from the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CompileStage {
     /// No compilation, because the arguments are a query to the compiler such as `--version`.
@@ -18,12 +19,12 @@ pub(super) enum CompileStage {
     Program,
 }
 
-/// Parsed arguments.
+/// Parsed arguments of the compiler wrapper.
 #[derive(Debug)]
 pub(super) struct Arguments {
     /// Arguments of the user that are passed to the compiler. The wrapper adds its own arguments after them.
     pub passed: Vec<OsString>,
-    /// Last stage requested from the compiler.
+    /// Last compilation stage that the arguments request.
     pub step: CompileStage,
     /// True if the option `-x` sets the language of files that follow the arguments.
     pub language_set: bool,
@@ -37,7 +38,7 @@ pub(super) struct Arguments {
 /// Linker options for libraries that are parts of the C library.
 const C_LIBRARIES: [&str; 6] = ["-lc", "-lm", "-lpthread", "-lrt", "-ldl", "-lutil"];
 
-/// File extensions of sources and objects, which are not libraries and require no library.
+/// File extensions of sources and objects. A file with such an extension is no library and requires no library.
 const NO_LIBRARY_ENDS: [&str; 14] =
     [".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".ii", ".s", ".S", ".o", ".a"];
 
@@ -61,7 +62,7 @@ const MAY_LINK: [&str; 16] = [
     "-nostdlib",
 ];
 
-/// Options that the wrapper removes, because they prevent position-independent code or a shared object.
+/// Compiler options that the wrapper removes, because they prevent position-independent code or a shared object.
 const DROPPED: [&str; 18] = [
     "-static",
     "--static",
@@ -83,7 +84,7 @@ const DROPPED: [&str; 18] = [
     "-Wl,-pie",
 ];
 
-/// Options whose value is the next argument.
+/// Compiler options whose value is the next argument.
 const WITH_VALUE: [&str; 42] = [
     "-o",
     "-x",
@@ -149,7 +150,7 @@ const HEADER_ENDS: [&str; 7] = [".h", ".hh", ".hpp", ".hxx", ".h++", ".H", ".tcc
 /// Maximum nesting depth of argument files (`@file`).
 const DEEPEST: usize = 16;
 
-/// Parses `arguments`.
+/// Parses the arguments of the compiler wrapper.
 pub(super) fn read(arguments: &[OsString]) -> Arguments {
     let mut seen = Seen::default();
     let mut passed = Vec::new();
@@ -211,8 +212,8 @@ impl Default for Seen {
     }
 }
 
-/// Returns true for options that link the library of another MPI. Make files of benchmarks contain such options.
-/// Functions of the other MPI would replace the MPI functions of mcpsim.
+/// Returns true for options that link the library of another MPI. Make files of benchmarks contain such options, and
+/// functions of the other MPI would replace the MPI functions of mcpsim.
 fn is_mpi_library(text: &str) -> bool {
     const NAMES: [&str; 9] = ["mpi", "mpich", "mpi_cxx", "mpicxx", "mpichcxx", "mpi++", "pmpi", "open-rte", "open-pal"];
     let file = || {
@@ -223,7 +224,7 @@ fn is_mpi_library(text: &str) -> bool {
 }
 
 impl Seen {
-    /// Parses the next argument. Returns true if the argument is passed to the compiler.
+    /// Parses the next compiler argument. Returns true if the argument is passed to the compiler.
     fn see(&mut self, argument: &OsStr) -> bool {
         let text = argument.to_str().unwrap_or("\u{fffd}");
         if let Some(option) = self.value_of.take() {
@@ -280,7 +281,8 @@ impl Seen {
     }
 }
 
-/// Returns the arguments in `@file`. Other arguments, and names of missing files, are returned unchanged.
+/// Returns the arguments in the argument file `@file`. An argument that is no `@file`, or names a missing file, is
+/// returned unchanged.
 fn expand(argument: &OsStr, depth: usize) -> Vec<OsString> {
     let Some(path) = argument.as_bytes().strip_prefix(b"@") else { return vec![argument.to_owned()] };
     match std::fs::read(OsStr::from_bytes(path)) {

@@ -48,8 +48,8 @@ pub(super) const SOURCES: [(&str, &str); 25] = sources![
 
 const START: &str = "start.c";
 
-/// Compiler flags for all sources, and additional flags for the start object. The start object must need neither
-/// relocations nor a C library.
+/// Compiler flags for all support sources, and additional flags for the start object. The start object must need
+/// neither relocations nor a C library.
 pub(super) const FLAGS: [&[&str]; 2] = [
     &["-std=gnu11", "-O2", "-fPIC", "-fno-builtin", "-fno-lto", "-U_FORTIFY_SOURCE", "-w", "-c"],
     &[
@@ -62,7 +62,7 @@ pub(super) const FLAGS: [&[&str]; 2] = [
     ],
 ];
 
-/// Writes the sources to the directory `work`.
+/// Writes the support sources to the directory `work`.
 pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
     for (name, text) in SOURCES {
         fs::write(work.join(name), text)?;
@@ -70,8 +70,8 @@ pub(super) fn write_sources(work: &Path) -> std::io::Result<()> {
     fs::write(work.join("stubs.c"), stubs())
 }
 
-/// Compiles the sources in the directory `work` and creates the libraries of `kit`. A program that is started directly
-/// runs under the executable `own` of mcpsim if this file exists.
+/// Compiles the support sources in the directory `work` and creates the libraries of `kit`. A compiled program that a
+/// user starts without mcpsim executes the mcpsim executable `own` if this file exists.
 pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &Path) -> Result<(), CcError> {
     let cc = || {
         let mut command = line::command(compiler);
@@ -121,8 +121,8 @@ fn for_libraries(work: &Path, cc: impl Fn() -> Command, objects: &[String]) -> R
     finish(Command::new("objcopy").current_dir(work).args(["--redefine-syms=names", "joined.o", RENAMED]))
 }
 
-/// Returns the C source of the stub library. The stub library defines all functions of the simulator. A call of a stub
-/// prints that the function is implemented in mcpsim.
+/// Returns the C source of the stub library, which defines all functions of the simulator. A stub function prints
+/// that the function is implemented in mcpsim.
 fn stubs() -> String {
     let mut text = String::from(
         "#include <unistd.h>\n\

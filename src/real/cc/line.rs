@@ -13,17 +13,17 @@ use super::{CcError, Language, WrapperRequest};
 /// is also a wrapper.
 const INSIDE: &str = "MCPSIM_INSIDE_CC";
 
-/// Linker options for programs. A program is a shared object with an entry point, prefers its own symbols, and has no
-/// undefined symbols.
+/// Linker options for simulated programs. A simulated program is a shared object with an entry point, prefers its own
+/// symbols, and has no undefined symbols.
 const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
 
-/// Linker option for symbols that are always linked. `main` may be in an archive that the linker reads before the first
-/// reference to `main`. The compiler may replace calls of `printf` by calls of `puts` and `putchar`.
+/// Linker option for symbols that are always linked. `main` may be in an archive that the linker reads before the
+/// first reference to `main`, and the compiler may replace calls of `printf` by calls of `puts` and `putchar`.
 const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
 
-/// Linker option that links replacements of C library functions for use by libraries. The replacements use some tens of
-/// KiB of memory per rank, so programs without libraries omit them. In programs that call `dlopen`, `opens.c` links the
-/// replacements.
+/// Linker option that links replacements of C library functions for use by libraries. The replacements use some tens
+/// of KiB of memory per rank, so programs without libraries omit the replacements. In programs that call `dlopen`,
+/// `opens.c` links the replacements.
 const FOR_LIBRARIES: &str = "-Wl,-u,mcpsim_own";
 
 /// Returns true if `compiler` is known to link only its own libraries and the C library by default.
@@ -58,7 +58,7 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
     Ok(WrapperRequest::Run(command(&words), hint))
 }
 
-/// Returns true if the argument has the file extension of a Fortran source.
+/// Returns true if the argument names a Fortran source by its file extension.
 fn is_fortran(argument: &OsStr) -> bool {
     const ENDINGS: [&str; 10] = ["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "f08"];
     let ending = Path::new(argument).extension().and_then(OsStr::to_str);
@@ -68,10 +68,11 @@ fn is_fortran(argument: &OsStr) -> bool {
 /// Linker option for the support archive.
 const SUPPORT: &str = "-lmcpsim_support";
 
-/// Hint that is printed after a link error of a program with precompiled parts.
+/// Hint that the wrapper prints after a link error of a program with precompiled objects or libraries.
 const HINT: &str = "programs are linked as shared objects: parts that another compiler made need -fPIC";
 
-/// Returns true if the program contains objects or libraries that this command does not compile from sources.
+/// Returns true if the program contains objects or libraries that the current compiler command does not compile from
+/// sources.
 fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
     let part = |argument: &OsString| {
         let bytes = argument.as_bytes();
@@ -107,7 +108,7 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
             words.extend(["-x".into(), "none".into()]);
         }
         // A build system may have copied the support archive from the output of `-showme:link`, as an option or as a
-        // path. The support archive contains the start object.
+        // path. The support archive also contains the start object.
         let is_named = words.iter().any(|word| word == SUPPORT || Path::new(word) == kit.support());
         words.extend((step == CompileStage::Program && !is_named).then(|| kit.start().into()));
         words.extend([kit.support().into(), kit.stubs().into()]);
@@ -116,7 +117,7 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
     Ok(words)
 }
 
-/// Returns the words of the compiler command in the environment variable, or the default compiler.
+/// Returns the words of the compiler command from the language's environment variable, or the default compiler.
 pub(super) fn compiler(language: Language) -> Vec<OsString> {
     let (variable, default) = language.compiler();
     let text = std::env::var_os(variable).unwrap_or_default();
@@ -140,17 +141,16 @@ pub(super) fn not_started(command: &Command, error: &std::io::Error) -> CcError 
     CcError::new(format!("cannot start \"{program}\": {error}; {hint}"))
 }
 
-/// Queries that the wrapper itself answers. The queries have the same options as for the wrappers of Open MPI and
-/// MPICH.
+/// Queries that the compiler wrapper itself answers, with the option names of the wrappers of Open MPI and MPICH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// Print the whole command.
+    /// Print the whole compiler command.
     Show,
-    /// Print the command that compiles, with or without the name of the compiler.
+    /// Print the command for compilation, with or without the name of the compiler.
     Compile {
         named: bool,
     },
-    /// Print the command that links, with or without the name of the compiler.
+    /// Print the command for linking, with or without the name of the compiler.
     Link {
         named: bool,
     },
@@ -203,8 +203,9 @@ impl Question {
     }
 }
 
-/// Returns the arguments with which a build tool links a program by calling the compiler directly. Build tools must
-/// recognise the arguments as linker options. The option for a shared object is therefore passed through to the linker.
+/// Returns the linker arguments for a build tool that calls the compiler directly. Build tools must recognise the
+/// arguments as linker options, so the option for a shared object has the form that the compiler passes through to
+/// the linker.
 fn for_others(language: Language, kit: &SupportFiles) -> Vec<OsString> {
     let mut words = vec![
         "-Wl,-shared,-e,mcpsim_start,-Bsymbolic,-z,defs".into(),

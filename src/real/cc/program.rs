@@ -1,4 +1,4 @@
-//! Description of a real program in a TOML file: sources, arguments, environment and number of ranks.
+//! Description of a program to simulate in a TOML file: sources, arguments, environment and number of ranks.
 
 mod table;
 
@@ -19,20 +19,20 @@ use table::ProgramTable;
 /// table, and `others` contains the remaining tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
-    /// Name of the program. The default is the name of the file.
+    /// Name of the program. The default is the name of the TOML file.
     pub name: String,
     /// Origin of the program's code.
     pub code: CodeOrigin,
     /// Arguments of the program, without `argv[0]`.
     pub arguments: Vec<String>,
-    /// Environment variables that are added to mcpsim's environment.
+    /// Environment variables of the program in addition to mcpsim's environment.
     pub environment: BTreeMap<String, String>,
-    /// Start directory of the ranks, if it differs from mcpsim's directory.
+    /// Start directory of the program's ranks, if the directory differs from mcpsim's directory.
     pub directory: Option<PathBuf>,
-    /// Number of ranks of the program, if the file states the number. Files with several programs must state the
-    /// number.
+    /// Number of ranks of the program, if the TOML file states the number. A TOML file with several programs must
+    /// state the number for each program.
     pub ranks: Option<u32>,
-    /// Programs of further ranks, if the file has a list of programs.
+    /// Programs of further ranks, if the TOML file has a list of programs.
     pub others: Option<Vec<ProgramFile>>,
 }
 
@@ -43,7 +43,7 @@ pub enum CodeOrigin {
     Binary(PathBuf),
     /// Sources that mcpsim compiles.
     Sources {
-        /// Source files.
+        /// Source files of the program.
         files: Vec<PathBuf>,
         /// Language whose compiler compiles and links the files.
         language: Language,
@@ -54,7 +54,7 @@ pub enum CodeOrigin {
     },
 }
 
-/// A program that is ready to run. A compiled program file is removed when this value is dropped.
+/// A program file that is ready to run. When this value is dropped, a program file that mcpsim compiled is removed.
 #[derive(Debug)]
 pub struct Built {
     /// Path of the program file.
@@ -63,7 +63,7 @@ pub struct Built {
 }
 
 impl Built {
-    /// Stores the contents `file` of a program, received from another process, in a temporary file.
+    /// Stores the program file with the contents `file`, received from another host process, in a temporary file.
     ///
     /// # Errors
     /// The temporary file cannot be written.
@@ -83,16 +83,16 @@ fn room() -> Result<(TempDir, PathBuf), CcError> {
 }
 
 impl ProgramFile {
-    /// Returns true if `document` describes a real program.
+    /// Returns true if `document` describes a program with sources or a program file.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("program")
     }
 
-    /// Reads the description of the program in `document`, a file of `directory`. Overrides whose key starts with `app`
-    /// replace values of the file.
+    /// Reads the description of the program in `document`, a TOML file of the directory `directory`. Overrides whose
+    /// key starts with `app` replace values of the TOML file.
     ///
     /// # Errors
-    /// A value of the file is invalid, or a source is missing.
+    /// A value of the TOML file is invalid, or a source file is missing.
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<ProgramFile, ConfigError> {
         for over in overrides.iter().filter(|over| over.key[0] == "app") {
             document.set(&over.key[1..], over)?;
@@ -117,23 +117,23 @@ impl ProgramFile {
         Ok(ProgramFile { others: Some(programs), ..first })
     }
 
-    /// Iterates over all programs of the file in the order of their ranks.
+    /// Iterates over all programs of the TOML file in the order of their ranks.
     pub fn all(&self) -> impl Iterator<Item = &ProgramFile> {
         std::iter::once(self).chain(self.others.iter().flatten())
     }
 
-    /// Returns the total number of ranks of all programs, if the file states the number.
+    /// Returns the total number of ranks of all programs, if the TOML file states the number.
     pub fn all_ranks(&self) -> Option<u32> {
         self.all().try_fold(0, |sum: u32, program| sum.checked_add(program.ranks?))
     }
 
-    /// Returns the name of the application, which consists of the names of its programs.
+    /// Returns the name of the application, which consists of the names of the application's programs.
     pub fn title(&self) -> String {
         self.all().map(|program| program.name.as_str()).collect::<Vec<_>>().join(" : ")
     }
 
-    /// Returns the value of the key `program` with absolute paths. [`ProgramFile::load`] of this value returns an equal
-    /// description.
+    /// Returns the value of the TOML key `program` with absolute paths. [`ProgramFile::load`] of the returned value
+    /// returns an equal description.
     pub fn config(&self) -> Value {
         match &self.others {
             None => Value::Table(self.table()),
@@ -169,7 +169,7 @@ impl ProgramFile {
         table
     }
 
-    /// Returns the program, and compiles the program if the file names sources.
+    /// Returns the program file. If the TOML file names sources, the function compiles the sources.
     ///
     /// # Errors
     /// The compiler fails. The error contains the compiler's output.

@@ -31,8 +31,8 @@ impl SupportFiles {
         self.directory.join("lib")
     }
 
-    /// Returns the path of the start object. The start object contains the entry point of programs that are started
-    /// without mcpsim.
+    /// Returns the path of the start object, which contains the entry point of a program that a user starts without
+    /// mcpsim.
     pub fn start(&self) -> PathBuf {
         self.lib().join("mcpsim_start.o")
     }
@@ -43,7 +43,7 @@ impl SupportFiles {
         self.lib().join("libmcpsim_support.a")
     }
 
-    /// Returns the path of the stub library. The stub library defines all functions of the simulator for the linker.
+    /// Returns the path of the stub library, which defines all functions of the simulator for the linker.
     pub fn stubs(&self) -> PathBuf {
         self.lib().join("libmcpsim_mpi.so")
     }
@@ -51,7 +51,7 @@ impl SupportFiles {
     /// Returns the support files for the current C compiler. Missing or modified support files are created again.
     ///
     /// # Errors
-    /// The cache cannot be written, or the compiler fails.
+    /// The cache directory cannot be written, or the compiler fails.
     pub fn ready() -> Result<SupportFiles, CcError> {
         let compiler = line::compiler(Language::C);
         let own = std::env::current_exe().map_err(|error| CcError::new(format!("where is mcpsim? {error}")))?;
@@ -93,13 +93,13 @@ impl SupportFiles {
         files.map(line).collect()
     }
 
-    /// Creates the support files in a temporary directory and moves the directory to its final path. Other processes
-    /// wait for a lock and then use the created files.
+    /// Creates the support files in a temporary directory and moves the directory to its final path. Other host
+    /// processes wait for a lock and then use the created files.
     fn make(&self, root: &Path, compiler: &[OsString], own: &Path) -> Result<(), MakeError> {
         fs::create_dir_all(root)?;
         let lock = fs::File::create(root.join(".lock"))?;
-        // On file systems without locks, several processes may create the files, and the rename below keeps the result
-        // of the first process.
+        // On file systems without locks, several host processes may create the files, and the rename below keeps the
+        // files of the first host process.
         let _ = lock.lock();
         if self.is_complete() {
             return Ok(());
@@ -155,8 +155,8 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     if let Some(home) = variable("HOME").filter(|path| path.is_absolute()) {
         return Ok((home.join(".cache/mcpsim"), SET));
     }
-    // A subdirectory of the world-writable temporary directory is used only if it belongs to this user. SAFETY:
-    // `geteuid` has no preconditions.
+    // A subdirectory of the world-writable temporary directory is used only if the subdirectory belongs to the
+    // current user. SAFETY: `geteuid` has no preconditions.
     let user = unsafe { libc::geteuid() };
     let path = std::env::temp_dir().join(format!("mcpsim-{user}"));
     let owned = || -> std::io::Result<bool> {
@@ -172,7 +172,7 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     }
 }
 
-/// Returns a hash of all inputs from which the support files are created.
+/// Returns a hash of all data from which the support files are created.
 fn key(compiler: &[OsString], own: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     HEADERS.hash(&mut hasher);
@@ -186,7 +186,7 @@ fn key(compiler: &[OsString], own: &Path) -> u64 {
     hasher.finish()
 }
 
-/// Returns the file of the program `command`, searched in `PATH` as a shell does.
+/// Returns the executable file of the program `command`, found in `PATH` by the rules of a shell.
 fn find(command: &OsString) -> Option<PathBuf> {
     if Path::new(command).components().count() > 1 {
         return Some(command.into());

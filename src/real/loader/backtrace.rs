@@ -63,7 +63,7 @@ unsafe extern "C" fn symbols(addresses: *const *mut c_void, count: c_int) -> *mu
     }
 }
 
-/// `backtrace_symbols_fd`.
+/// `backtrace_symbols_fd`: writes one line of text per address to a file descriptor.
 unsafe extern "C" fn symbols_to(addresses: *const *mut c_void, count: c_int, file: c_int) {
     for index in 0..usize::try_from(count).unwrap_or(0) {
         // SAFETY: `backtrace_symbols` and `backtrace_symbols_fd` require the program to pass an array of `count`

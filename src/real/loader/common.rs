@@ -1,5 +1,5 @@
-//! State that all ranks of a program share: the program's files and the files of libraries that ranks open. The mapped
-//! memory of each rank is not part of this state.
+//! State of the loader that all ranks of a program share: the program's files and the files of libraries that ranks
+//! open. The mapped memory of each rank is not part of the shared state.
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -28,15 +28,15 @@ struct Opened {
     /// Module number for the next library that a rank opens.
     next: usize,
     known: HashMap<Key, Arc<ModuleParts>>,
-    /// Files of shared libraries opened by ranks.
+    /// Files of libraries that ranks have opened and that all ranks share, for reports.
     told: Vec<String>,
 }
 
-/// Key of a loaded library: the library's file and the groups with which the file is linked.
+/// Key of a loaded library: the library's file and the link groups with which the file is linked.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     path: PathBuf,
-    /// Identity of the file. A file that replaces another file at the same path has another identity.
+    /// Identity of the library file. A file that replaces another file at the same path has another identity.
     file: [i64; 4],
     scope: Vec<usize>,
     first: usize,
@@ -57,7 +57,7 @@ impl Common {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the library at `path` and its dependencies and links them with the groups in `scope`. The result is
+    /// Loads the library at `path` and its dependencies and links them with the link groups in `scope`. The result is
     /// computed once for all ranks.
     pub fn open(&self, path: &Path, scope: SearchScope) -> Result<Arc<ModuleParts>, ImageError> {
         let file = std::fs::metadata(path);
@@ -92,7 +92,7 @@ impl Common {
         Ok(parts)
     }
 
-    /// Returns the file of the module with this number.
+    /// Returns the file of the module with the identifier `number`.
     pub fn module(&self, number: usize) -> Option<PathBuf> {
         let opened = self.opened();
         let parts = &opened.parts[opened.parts.partition_point(|parts| parts.first <= number).checked_sub(1)?];
@@ -109,7 +109,7 @@ impl Common {
         }
     }
 
-    /// Returns the files of all modules and the files of [`Common::told`].
+    /// Returns the files of all modules and the shared libraries in [`Common::told`].
     pub fn files(&self) -> Vec<PathBuf> {
         let of_parts = |parts: &Arc<ModuleParts>| parts.modules.iter().map(|module| module.path.clone()).collect();
         let mut files: Vec<PathBuf> =

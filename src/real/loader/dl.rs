@@ -1,7 +1,7 @@
 //! Replacements of `dlopen` and related functions (POSIX `<dlfcn.h>`, and `<link.h>` of the C library) for programs.
 //!
 //! `RTLD_NEXT` and the library search depend on the file that contains the call. The return address of the call
-//! identifies this file.
+//! identifies the calling file.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
@@ -15,7 +15,7 @@ use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
 use super::space::{Handle, InstanceMemory, Opened};
 
-/// Returns the address of the replacement function `name` if this module implements it. `opens.c` of the support
+/// Returns the address of the replacement function `name` if the module `dl` implements it. `opens.c` of the support
 /// archive calls some of the functions by separate names.
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
@@ -56,7 +56,7 @@ macro_rules! with_caller {
     };
 }
 
-// `with_caller` passes the return address as an additional argument, after the two or three arguments of the program.
+// `with_caller` passes the return address as an additional argument, after the arguments of the program.
 with_caller! {
     mcpsim_dlopen "rdx" open;
     mcpsim_dlmopen "rcx" open_apart;
@@ -68,7 +68,8 @@ with_caller! {
     mcpsim_dl_iterate_phdr "rdx" iterate;
 }
 
-/// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. Prints a message and aborts.
+/// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. The function prints a
+/// message and aborts.
 pub(super) unsafe extern "C" fn undefined() -> ! {
     const TEXT: &[u8] = b"error: a library has called a function that is defined nowhere (see dlopen, RTLD_LAZY)\n";
     // SAFETY: `TEXT` has `TEXT.len()` bytes, which `write` only reads. `abort` has no preconditions; the crash report
@@ -192,7 +193,7 @@ unsafe fn opened(
     }
 }
 
-/// `dlmopen`: loads libraries that the namespace lacks. The new copies have separate global variables.
+/// `dlmopen`: loads the libraries that the namespace does not contain. The new copies have separate global variables.
 unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
     let refuse = |why: &str| {
@@ -295,7 +296,7 @@ unsafe extern "C" fn error(caller: usize) -> *const c_char {
     space(caller).map_or(ptr::null(), |space| space.take_error())
 }
 
-/// `dladdr`.
+/// `dladdr`: finds the file and the symbol that contain an address.
 pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
     let own = loaded::space(of as usize).and_then(|space| space.place(of as usize));
     let Some((group, module, at)) = own else {
@@ -316,7 +317,7 @@ pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_
     1
 }
 
-/// `dladdr1`: stores null as the additional information.
+/// `dladdr1`: like `dladdr`, and stores a null pointer as the additional information.
 unsafe extern "C" fn address_and_more(
     of: *const c_void,
     found: *mut libc::Dl_info,
@@ -338,17 +339,17 @@ const RTLD_DI_ORIGIN: c_int = 6;
 unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, caller: usize) -> c_int {
     let Some(space) = space(caller) else { return -1 };
     match space.opened(handle.cast::<Handle>()) {
-        // SAFETY: `dlinfo` requires a buffer that is large enough for the path, and the handle is from `dlopen`.
+        // SAFETY: `dlinfo` requires a buffer that is large enough for the path, and `dlopen` returned the handle.
         Some(Opened::Own(..) | Opened::Program) if what == RTLD_DI_ORIGIN => unsafe {
-            // A handle starts with a link map. The second word of the link map points to the file name.
+            // A `dlopen` handle starts with a link map. The second word of the link map points to the file name.
             let name = CStr::from_ptr(handle.cast::<*const c_char>().add(1).read()).to_bytes();
             let end = name.iter().rposition(|&byte| byte == b'/').map_or(0, |at| at.max(1));
             ptr::copy_nonoverlapping(name.as_ptr().cast(), to.cast::<c_char>(), end);
             to.cast::<c_char>().add(end).write(0);
             0
         },
-        // SAFETY: `dlinfo` requires the program to pass a pointer to a pointer for `RTLD_DI_LINKMAP`. A handle starts
-        // with a link map.
+        // SAFETY: `dlinfo` requires the program to pass a pointer to a pointer for `RTLD_DI_LINKMAP`. A `dlopen`
+        // handle starts with a link map.
         Some(Opened::Own(..) | Opened::Program) if what == libc::RTLD_DI_LINKMAP => unsafe {
             to.cast::<*mut c_void>().write(handle);
             0
@@ -363,7 +364,7 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
             to.cast::<c_long>().write(libc::LM_ID_BASE);
             0
         },
-        // SAFETY: the library handle is open, and `to` is the program's buffer for this request.
+        // SAFETY: the library handle is open, and `to` is the program's buffer for the `dlinfo` request.
         Some(Opened::Shared(library)) => unsafe { libc::dlinfo(library.0, what, to) },
         Some(_) => {
             space.fail("unsupported dlinfo request".to_owned());
@@ -393,7 +394,7 @@ unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usiz
             info.dlpi_phdr = (group.base + file.headers.0) as *const _;
             info.dlpi_phnum = file.headers.1;
             info.dlpi_adds = groups.len() as u64;
-            // SAFETY: the program passes a callback with this signature, and `data` is its argument.
+            // SAFETY: the program passes a callback with this signature, and `data` is the argument of the callback.
             let result = unsafe { callback(&mut info, size_of::<libc::dl_phdr_info>(), data) };
             if result != 0 {
                 return result;

@@ -25,7 +25,7 @@ pub(super) struct Segment {
     pub address: u64,
     pub size: u64,
     pub offset: u64,
-    /// Number of bytes that the file provides. The remaining bytes up to `size` are zero.
+    /// Number of bytes of the segment that the file provides. The remaining bytes up to `size` are zero.
     pub filled: u64,
     pub align: u64,
     pub writable: bool,
@@ -60,7 +60,7 @@ impl Segment {
         self.address + self.size
     }
 
-    /// Returns the address range of the pages that contain the segment.
+    /// Returns the address range of the memory pages that contain the segment.
     pub fn pages(&self) -> std::ops::Range<u64> {
         self.address / PAGE * PAGE..self.end().next_multiple_of(PAGE)
     }
@@ -75,7 +75,7 @@ pub(super) struct Symbol<'a> {
     pub kind: SymbolType,
     pub bind: SymbolBind,
     pub defined: bool,
-    /// True if the value is not an address of the module.
+    /// True if the symbol's value is a constant and not an address of the module.
     pub absolute: bool,
     /// True if definitions in other modules cannot replace the symbol.
     pub hidden: bool,
@@ -98,8 +98,8 @@ pub(super) struct Elf<'a> {
     pub tls: Option<Segment>,
     /// Address of the search table of call frame information (program header `PT_GNU_EH_FRAME`).
     pub frame_header: Option<u64>,
-    /// File offset of the program headers, and number of program headers. The first segment starts at the beginning of
-    /// the file.
+    /// File offset of the program headers, and number of program headers. The first segment starts at the beginning
+    /// of the file.
     pub headers: (u64, u16),
     pub dynamic_address: u64,
     dynamic: Vec<(DynamicTag, u64)>,
@@ -167,7 +167,7 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// Returns the number of symbols. The number is stored only in the hash tables.
+    /// Returns the number of symbols in the dynamic symbol table. The number is stored only in the hash tables.
     fn symbol_count(&self) -> Result<u64, FileFault> {
         if let Some(hash) = self.entry(elf::DT_HASH) {
             return self.number(hash.wrapping_add(4)).map(u64::from);
@@ -190,7 +190,7 @@ impl<'a> Elf<'a> {
         Ok(u64::from(last) + 1)
     }
 
-    /// Returns the value of the first entry with this tag in the dynamic section.
+    /// Returns the value of the first entry with the tag `tag` in the dynamic section.
     pub fn entry(&self, tag: DynamicTag) -> Option<u64> {
         self.entries(tag).next()
     }
@@ -199,7 +199,7 @@ impl<'a> Elf<'a> {
         self.dynamic.iter().filter(move |entry| entry.0 == tag).map(|entry| entry.1)
     }
 
-    /// Returns the strings of all dynamic entries with this tag.
+    /// Returns the strings of all entries with the tag `tag` in the dynamic section.
     pub fn names(&self, tag: DynamicTag) -> Result<Vec<&'a str>, FileFault> {
         self.entries(tag).map(|index| self.string(index)).collect()
     }
@@ -221,7 +221,7 @@ impl<'a> Elf<'a> {
         Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
     }
 
-    /// Returns the string at `index` of the string table.
+    /// Returns the string at byte offset `index` of the string table.
     pub fn string(&self, index: u64) -> Result<&'a str, FileFault> {
         let rest = usize::try_from(index).ok().and_then(|index| self.strings.get(index..));
         let found = rest.and_then(|rest| Some(&rest[..rest.iter().position(|&byte| byte == 0)?]));
@@ -229,12 +229,12 @@ impl<'a> Elf<'a> {
         found.ok_or_else(|| FileFault::Malformed(format!("there is no string {index:#x}")))
     }
 
-    /// Iterates over the symbols. The first one is the null symbol.
+    /// Iterates over the dynamic symbols. The first symbol is the null symbol.
     pub fn symbols(&self) -> impl Iterator<Item = Result<Symbol<'a>, FileFault>> {
         (0..self.symbols.len() as u32).map(|index| self.symbol(index))
     }
 
-    /// Returns the symbol at `index`.
+    /// Returns the dynamic symbol at `index`.
     pub fn symbol(&self, index: u32) -> Result<Symbol<'a>, FileFault> {
         let Some(symbol) = self.symbols.get(index as usize) else {
             return malformed(format!("there is no symbol {index}"));
@@ -253,7 +253,7 @@ impl<'a> Elf<'a> {
         })
     }
 
-    /// Returns the relocations. The relocations of the procedure linkage table are last.
+    /// Returns the relocations of the file. The relocations of the procedure linkage table are last.
     pub fn relocations(&self) -> Result<Vec<Relocation>, FileFault> {
         let mut found = Vec::new();
         for (table, size) in [(elf::DT_RELA, elf::DT_RELASZ), (elf::DT_JMPREL, elf::DT_PLTRELSZ)] {

@@ -5,16 +5,16 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file that cannot be loaded, with the reason.
+/// A program or library file that cannot be loaded, with the reason.
 #[derive(Debug)]
 pub struct ImageError {
     /// Path of the program, or of the library that has the fault.
     pub path: PathBuf,
-    /// Reason why the file cannot be loaded.
+    /// Reason why the program or library file cannot be loaded.
     pub fault: FileFault,
 }
 
-/// Reason why a file cannot be loaded.
+/// Reason why a program or library file cannot be loaded.
 #[derive(Debug)]
 pub enum FileFault {
     /// The file cannot be read.
@@ -25,7 +25,7 @@ pub enum FileFault {
     OtherKind(String),
     /// The file lacks the marker of `mcpsim cc`.
     NotAProgram,
-    /// The file lacks the marker, but is linked with the stubs of `mcpsim cc`.
+    /// The file lacks the marker of `mcpsim cc`, but is linked with the stub library of `mcpsim cc`.
     OtherLinker,
     /// The file was made by a version of `mcpsim cc` with another program format.
     OtherFormat(u32),
@@ -43,19 +43,19 @@ pub enum FileFault {
         /// Error text of the system's loader or of this loader.
         why: String,
     },
-    /// The library cannot have per-rank copies, for this reason.
+    /// The library cannot have one copy per rank, for the reason in the field.
     Library(Box<FileFault>),
     /// The file was linked with a library of another MPI. The value is the name of that library.
     OtherMpi(String),
     /// The file refers to symbols that no library defines. The value contains the names.
     Undefined(Vec<String>),
-    /// The system has no memory for another instance.
+    /// The operating system has no memory for another instance of the program.
     Map(io::Error),
-    /// The instances of all ranks need more memory mappings than the system permits per process.
+    /// The instances of all ranks need more memory mappings than the operating system permits per process.
     Mappings {
-        /// Number of memory mappings that the instances need.
+        /// Number of memory mappings that the instances of all ranks need.
         needed: usize,
-        /// Number of memory mappings that the system permits per process.
+        /// Number of memory mappings that the operating system permits per process.
         limit: usize,
         /// Name of the library with the most memory mappings per instance.
         greatest: String,
@@ -63,7 +63,7 @@ pub enum FileFault {
 }
 
 impl ImageError {
-    /// Returns true if the file is valid but the system has no memory for another instance.
+    /// Returns true if the file is valid but the operating system has no memory for another instance.
     pub fn is_for_room(&self) -> bool {
         matches!(self.fault, FileFault::Map(_))
     }
@@ -107,7 +107,7 @@ impl ImageError {
 }
 
 impl FileFault {
-    /// Returns the error for this fault of the file at `path`.
+    /// Returns the error for the file at `path` with the reason `self`.
     pub(super) fn of(self, path: &Path) -> ImageError {
         ImageError { path: path.to_owned(), fault: self }
     }
@@ -134,10 +134,10 @@ impl fmt::Display for ImageError {
 pub(super) const RECORD: &str = "; or record it as it is, under its own MPI: mcpsim trace lib --mpicc mpicc, then \
     mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so PROGRAM, and predict the trace";
 
-/// Description of an executable that was not linked as a position-independent program.
+/// Start of messages about an executable that was not linked as a position-independent program.
 pub(super) const FIXED: &str = "an executable with fixed addresses";
 
-/// Returns the advice to record the program, if the program can run on this machine.
+/// Returns the advice to record the program, if the program can run on the host machine.
 fn record_it(found: &str) -> &'static str {
     if found == FIXED { RECORD } else { "" }
 }

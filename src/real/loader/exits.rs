@@ -1,8 +1,8 @@
 //! Exit handlers of programs: `atexit` functions and destructors of C++ objects.
 //!
-//! The C library would run exit handlers at the end of the process, after the instance is unmapped. Each instance
-//! therefore has its own list of exit handlers. Thread-local objects of a rank are destroyed when the rank's instance
-//! ends. Thread-local objects of other threads are destroyed when the thread ends.
+//! The C library would run exit handlers at the end of the host process, after the rank's instance is unmapped. Each
+//! instance therefore has its own list of exit handlers. Thread-local objects of a rank are destroyed when the rank's
+//! instance ends. Thread-local objects of other threads are destroyed when the thread ends.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::loaded;
 use super::tls;
 
-/// An exit handler with its argument.
+/// An exit handler of a program with its argument.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ExitFunction {
     function: ExitHandler,
@@ -21,9 +21,9 @@ pub(super) struct ExitFunction {
 
 #[derive(Debug, Clone, Copy)]
 enum ExitHandler {
-    /// A handler registered with `__cxa_atexit`.
+    /// An exit handler registered with `__cxa_atexit`.
     Plain(unsafe extern "C" fn(*mut c_void)),
-    /// A handler registered with `on_exit`.
+    /// An exit handler registered with `on_exit`.
     Code(unsafe extern "C" fn(c_int, *mut c_void)),
 }
 
@@ -31,12 +31,12 @@ enum ExitHandler {
 unsafe impl Send for ExitFunction {}
 
 impl ExitFunction {
-    /// Calls the handler.
+    /// Calls the exit handler.
     ///
     /// # Safety
-    /// The instance that registered the handler is mapped.
+    /// The instance that registered the exit handler is mapped.
     pub unsafe fn run(self, code: c_int) {
-        // SAFETY: the caller guarantees that the instance is mapped, so the handler's code is mapped.
+        // SAFETY: the caller guarantees that the instance is mapped, so the code of the exit handler is mapped.
         unsafe {
             match self.function {
                 ExitHandler::Plain(function) => function(self.argument),
@@ -46,7 +46,7 @@ impl ExitFunction {
     }
 }
 
-/// Exit handlers of an instance.
+/// Exit handlers of a program instance.
 #[derive(Debug, Default)]
 pub(super) struct Exits {
     process: Mutex<Vec<ExitFunction>>,
@@ -54,14 +54,14 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// Runs all handlers in reverse order of registration. Handlers of thread-local objects run first, then the other
-    /// handlers.
+    /// Runs all exit handlers in reverse order of registration. Exit handlers of thread-local objects run before all
+    /// others.
     ///
     /// # Safety
     /// The instance is mapped, and its rank runs on this thread.
     pub unsafe fn run(&self, code: c_int) {
         for list in [&self.thread, &self.process] {
-            // The lock is released before each call, because a handler may register another handler.
+            // The lock is released before each call, because an exit handler may register another exit handler.
             while let Some(exit) = { lock(list).pop() } {
                 // SAFETY: the caller guarantees that the instance is mapped.
                 unsafe { exit.run(code) }
@@ -69,7 +69,7 @@ impl Exits {
         }
     }
 
-    /// Runs the handlers that modules in the address range `range` registered.
+    /// Runs the exit handlers that modules in the address range `range` registered.
     ///
     /// # Safety
     /// The modules in `range` are mapped, and the rank that uses the modules runs on this thread.
@@ -87,7 +87,7 @@ impl Exits {
         }
     }
 
-    /// Registers a handler of `on_exit`.
+    /// Registers an exit handler of `on_exit`.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
         lock(&self.process).push(ExitFunction {
             function: ExitHandler::Code(function),
@@ -119,17 +119,17 @@ pub(super) unsafe extern "C" fn at_exit(
         Some(space) => {
             lock(&space.exits.process).push(ExitFunction { function: ExitHandler::Plain(function), argument, module })
         }
-        // SAFETY: the call is from a system library, which passes valid arguments for the system's function.
+        // SAFETY: the caller is a system library, which passes valid arguments for the system's `__cxa_atexit`.
         None => return unsafe { system_at_exit(function, argument, module) },
     }
     0
 }
 
-/// Replacement of `__cxa_finalize` for programs: runs the handlers that the module registered.
+/// Replacement of `__cxa_finalize` for programs. The function runs the exit handlers that `module` registered.
 pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
     let Some(space) = loaded::space(module as usize) else {
         if !module.is_null() {
-            // SAFETY: the call is from a system library, which passes valid arguments for the system's function.
+            // SAFETY: the caller is a system library, which passes valid arguments for the system's `__cxa_finalize`.
             unsafe { system_finalize(module) }
         }
         return;
@@ -140,7 +140,7 @@ pub(super) unsafe extern "C" fn finalize(module: *mut c_void) {
         Some(list.remove(last))
     };
     while let Some(exit) = next() {
-        // SAFETY: the module calls this function, so its instance is mapped.
+        // SAFETY: the module itself calls `finalize`, so the module's instance is mapped.
         unsafe { exit.run(0) }
     }
 }

@@ -12,16 +12,16 @@ use object::elf;
 use super::elf::Elf;
 use super::versions::Versions;
 
-/// Value of an exported symbol.
+/// Value of a symbol that a module exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Export {
-    /// The symbol is at this address in the file.
+    /// The symbol is at the file address in the field.
     Place(u64),
-    /// The symbol's address is the return value of the resolver function at this address in the file.
+    /// The symbol's address is the return value of the resolver function at the file address in the field.
     Resolved(u64),
-    /// The symbol is a thread-local variable at this offset of the module's block.
+    /// The symbol is a thread-local variable at the offset in the field, relative to the module's thread-local block.
     Variable(u64),
-    /// The symbol is a constant, independent of the load address.
+    /// The symbol is the constant in the field, independent of the load address.
     Absolute(u64),
 }
 
@@ -34,7 +34,7 @@ struct Symbols {
     /// Path of the module's file, as a C string.
     path: CString,
     names: HashMap<String, Export>,
-    /// Start address, end address and name of each symbol, in the order of start addresses.
+    /// Start address, end address and name of each exported symbol, in the order of start addresses.
     places: Vec<(u64, u64, CString)>,
 }
 
@@ -48,7 +48,7 @@ impl Exports {
         })
     }
 
-    /// Returns the definition of `name` in the module at `path`.
+    /// Returns the exported symbol `name` of the module at `path`.
     pub fn find(&self, path: &Path, name: &str) -> Option<Export> {
         self.of(path).names.get(name).copied()
     }
@@ -58,7 +58,7 @@ impl Exports {
         &self.of(path).path
     }
 
-    /// Returns the last symbol that starts at or before `address`, with the symbol's start address.
+    /// Returns the last exported symbol that starts at or before `address`, with the symbol's start address.
     pub fn nearest(&self, path: &Path, address: u64) -> Option<(u64, &CString)> {
         let places = &self.of(path).places;
         let next = places.partition_point(|(start, ..)| *start <= address);

@@ -1,7 +1,7 @@
 //! Call frame information of instances, registered with the unwinder for C++ exceptions and `backtrace`.
 //!
-//! Each instance is registered with the system's unwinder. An unwinder that is linked into a program calls
-//! `_dl_find_object` instead, which this module replaces.
+//! The loader registers each instance with the unwinder of the system. An unwinder that is linked into a program
+//! calls `_dl_find_object` instead, which the module `frames` replaces.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use super::elf::Elf;
 use super::loaded;
 
-/// Names of symbols that a module uses if the module throws or catches exceptions, runs destructors during unwinding,
+/// Symbols that occur in a module only if the module throws or catches exceptions, runs destructors during unwinding,
 /// or walks the stack.
 const UNWINDING: [&str; 6] = [
     "__gxx_personality_v0",
@@ -26,11 +26,11 @@ pub(super) fn unwinds(elf: &Elf) -> bool {
     elf.symbols().flatten().any(|symbol| UNWINDING.contains(&symbol.name))
 }
 
-/// Returns the file address of the call frame information, if the information exists and is well-formed. The check is
-/// necessary because the unwinder does not check the information.
+/// Returns the file address of the call frame information, if the information exists and is well-formed. The unwinder
+/// itself does not check the information.
 pub(super) fn find(elf: &Elf) -> Option<u64> {
-    /// Expected first two bytes of the header: version 1, and pointers encoded as signed 32-bit numbers relative to
-    /// their position.
+    /// Expected first two bytes of the header of call frame information: version 1, and pointers encoded as signed
+    /// 32-bit numbers relative to the position of the pointer.
     const EXPECTED: [u8; 2] = [1, 0x1b];
     let header = elf.frame_header?;
     if elf.at(header, 2).ok()? != EXPECTED {
@@ -55,7 +55,7 @@ struct Unwinder {
 fn unwinder() -> Option<&'static Unwinder> {
     static FOUND: OnceLock<Option<Unwinder>> = OnceLock::new();
     let find = || {
-        // SAFETY: the names have a final zero, and the functions have always had these signatures.
+        // SAFETY: the names have a final zero, and the functions of libgcc have always had these signatures.
         unsafe {
             let library = libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
             if library.is_null() {
@@ -78,7 +78,7 @@ fn unwinder() -> Option<&'static Unwinder> {
 /// Registers the call frame information at `address`.
 ///
 /// # Safety
-/// [`find`] returned the information for this module, and the information remains mapped until [`deregister`].
+/// [`find`] returned the information for the module, and the information remains mapped until [`deregister`].
 pub(super) unsafe fn register(address: usize) {
     if let Some(unwinder) = unwinder() {
         // SAFETY: the caller guarantees that `find` has checked the information at `address`.
@@ -138,19 +138,19 @@ fn system() -> Option<Find> {
     })
 }
 
-/// Code range with call frame information.
+/// Address range of code that has call frame information.
 #[derive(Debug, Clone, Copy)]
 pub struct UnwindCode {
-    /// First address.
+    /// First address of the code.
     pub start: usize,
-    /// End address.
+    /// Address after the last address of the code.
     pub end: usize,
     /// Address of the search table of call frame information (`.eh_frame_hdr`).
     pub table: usize,
 }
 
-/// Returns the range of the code that contains `address`, in an instance or in a system library. The function neither
-/// allocates nor blocks.
+/// Returns the code range that contains `address`, in an instance or in a system library. The function neither
+/// allocates memory nor blocks.
 pub fn code(address: usize) -> Option<UnwindCode> {
     if let Some(found) = loaded::module_at_once(address) {
         return Some(UnwindCode { start: found.start, end: found.end, table: found.frame_table });

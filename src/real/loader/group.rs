@@ -20,7 +20,7 @@ type Initialiser = unsafe extern "C" fn(c_int, *const *mut c_char, *const *mut c
 type Finaliser = unsafe extern "C" fn();
 type Resolver = unsafe extern "C" fn() -> usize;
 
-/// Arguments of `main`, which initialisers also receive.
+/// Arguments of `main`, which initialisers of libraries also receive.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments {
     pub count: c_int,
@@ -32,28 +32,29 @@ pub(super) struct Arguments {
 pub(super) struct LinkGroup {
     pub base: usize,
     pub parts: Arc<ModuleParts>,
-    /// Descriptors of thread-local storage, to which slots in the files point: one descriptor per module, then one per
-    /// thread-local variable of a shared library.
+    /// Descriptors of thread-local storage, to which the mapped files point. One descriptor per module precedes one
+    /// descriptor per thread-local variable of a shared library.
     descriptors: Box<[Descriptor]>,
     /// Arguments of `__tls_get_addr` to which descriptors of thread-local storage (`-mtls-dialect=gnu2`) point.
     #[expect(dead_code, reason = "the files point to it")]
     distances: Box<[Index]>,
-    /// Groups with which this group was linked. The reference keeps the linked groups mapped as long as this group.
+    /// Link groups with which this link group was linked. The references keep the other link groups mapped as long as
+    /// this link group.
     pub scope: Vec<Arc<LinkGroup>>,
-    /// Number of `dlopen` calls for libraries of the group minus the number of `dlclose` calls.
+    /// Number of `dlopen` calls for libraries of the link group minus the number of `dlclose` calls.
     pub opened: AtomicUsize,
-    /// True if files that are loaded later can use symbols of the group (`RTLD_GLOBAL`).
+    /// True if files that a rank loads later can use symbols of the link group (`RTLD_GLOBAL`).
     pub is_global: AtomicBool,
-    /// True if the group remains loaded after the last `dlclose`.
+    /// True if the link group remains loaded after the last `dlclose`.
     pub stays: AtomicBool,
-    /// Namespace (`dlmopen`) of the group. Namespace 0 contains the program.
+    /// Namespace (`dlmopen`) of the link group. Namespace 0 contains the program.
     pub namespace: usize,
     has_frames: AtomicBool,
 }
 
 impl LinkGroup {
-    /// Maps the files of `parts` as a new group. Of the files' code, only resolvers of indirect functions run. `scope`
-    /// contains the groups with which `parts` was linked.
+    /// Maps the files of `parts` as a new link group. Of the code in the files, only resolvers of indirect functions
+    /// run. `scope` contains the link groups with which `parts` was linked.
     pub fn new(
         parts: &Arc<ModuleParts>,
         space: &Arc<InstanceMemory>,
@@ -78,7 +79,7 @@ impl LinkGroup {
         let descriptors: Box<[Descriptor]> =
             if has_variables { modules.chain(shared).collect() } else { Box::default() };
         let put = |at: usize, value: usize| {
-            // SAFETY: the linker checked that these 8 bytes are writable memory of the group.
+            // SAFETY: the linker checked that the 8 bytes at `at` are writable memory of the link group.
             unsafe { ((base + at) as *mut usize).write_unaligned(value) }
         };
         fixups.constants.iter().for_each(|&(at, value)| put(at, value));
@@ -123,25 +124,26 @@ impl LinkGroup {
         Ok(Arc::new(group))
     }
 
-    /// Registers the files with the unwinder.
+    /// Registers the call frame information of the link group's files with the unwinder.
     pub fn register_frames(&self) {
         if !self.has_frames.swap(true, Ordering::Relaxed) {
-            // SAFETY: `frames::find` checked the information when the file was opened, and `drop` deregisters the
-            // information before the file is unmapped.
+            // SAFETY: `frames::find` checked the call frame information when the file was opened, and `drop`
+            // deregisters the information before the file is unmapped.
             self.frames().for_each(|address| unsafe { frames::register(address) });
         }
     }
 
-    /// Returns true if C++ exceptions may pass through code of the files.
+    /// Returns true if C++ exceptions may pass through code of the link group.
     pub fn unwinds(&self) -> bool {
         self.frames().next().is_some()
     }
 
-    /// Runs the initialisers of each library before those of its dependents.
+    /// Runs the initialisers of the link group's libraries. Initialisers of a library run before the initialisers of
+    /// its dependents.
     ///
     /// # Safety
-    /// The function runs code of the files and must be called once. The arguments are valid arguments of `main`. If the
-    /// initialisers use the rank's thread-local variables, [`super::set_main`] was called for the instance.
+    /// The function runs code of the link group and must be called once. The arguments are valid arguments of `main`.
+    /// If the initialisers use the rank's thread-local variables, [`super::set_main`] was called for the instance.
     pub unsafe fn initialise(&self, Arguments { count, values, environment }: Arguments) {
         for &module in &self.parts.order {
             let functions = &self.parts.modules[module].initialisers;
@@ -153,10 +155,10 @@ impl LinkGroup {
         }
     }
 
-    /// Runs the finalisers in the reverse order of the initialisers.
+    /// Runs the finalisers of the link group in the reverse order of the initialisers.
     ///
     /// # Safety
-    /// [`LinkGroup::initialise`] was called, and its requirements also hold for this call.
+    /// [`LinkGroup::initialise`] was called, and its requirements also hold for `finalise`.
     pub unsafe fn finalise(&self) {
         for &module in self.parts.order.iter().rev() {
             let functions = &self.parts.modules[module].finalisers;
@@ -168,8 +170,8 @@ impl LinkGroup {
         }
     }
 
-    /// Iterates over the addresses in an array of functions at offset `at` with `count` entries. Entries 0 and -1 are
-    /// skipped.
+    /// Iterates over the addresses in an array of `count` functions at offset `at` of the link group. Addresses 0 and
+    /// -1 are skipped.
     fn array(&self, (at, count): (usize, usize)) -> impl Iterator<Item = usize> {
         let array = (self.base + at) as *const usize;
         // SAFETY: the array is within the mapped module, as was checked when the file was opened.
@@ -177,7 +179,7 @@ impl LinkGroup {
         functions.filter(|&function| function != 0 && function != usize::MAX)
     }
 
-    /// Returns the address of the first definition of a function or variable in the files.
+    /// Returns the address of the first definition of the function or variable `name` in the link group.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         if let Some(&(offset, resolver)) = self.parts.fixups.symbols.get(name) {
             return Some(if resolver { self.resolve(offset) } else { self.base.wrapping_add(offset) });
@@ -198,7 +200,7 @@ impl LinkGroup {
         }
     }
 
-    /// Returns the calling thread's address of a thread-local variable.
+    /// Returns the calling thread's address of the thread-local variable at `offset` of `module`.
     fn variable(&self, module: usize, offset: u64) -> Option<usize> {
         let descriptor = self.descriptors.get(module)?;
         Some(tls::address_in(descriptor, offset as usize) as usize)
@@ -213,7 +215,7 @@ impl LinkGroup {
         unsafe { std::mem::transmute::<usize, Resolver>(self.base.wrapping_add(resolver))() }
     }
 
-    /// Returns the address range of the group's files.
+    /// Returns the address range of the link group's files.
     pub fn range(&self) -> std::ops::Range<usize> {
         self.base..self.base + self.parts.layout.size
     }
@@ -226,7 +228,7 @@ impl LinkGroup {
 impl Drop for LinkGroup {
     fn drop(&mut self) {
         if self.has_frames.load(Ordering::Relaxed) {
-            // SAFETY: `register_frames` registered the information, and the files are still mapped.
+            // SAFETY: `register_frames` registered the call frame information, and the files are still mapped.
             self.frames().for_each(|address| unsafe { frames::deregister(address) });
         }
         loaded::remove(self.base);

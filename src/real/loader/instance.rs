@@ -18,7 +18,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// Creates an instance. Of the program's code, only resolvers of indirect functions run.
+    /// Creates an instance of a program. Of the program's code, only resolvers of indirect functions run.
     pub(super) fn new(common: &Arc<Common>, data: &dyn Fn(&str) -> Option<usize>) -> Result<Instance, ImageError> {
         for name in &common.program.fixups.owned_names {
             if data(name).is_none() {
@@ -28,7 +28,7 @@ impl Instance {
         Ok(Instance { space: InstanceMemory::new(common, data)? })
     }
 
-    /// Returns the identifier of the instance; see [`super::set_main`].
+    /// Returns the identifier of the program instance; see [`super::set_main`].
     pub fn id(&self) -> InstanceId {
         self.space.id
     }
@@ -41,7 +41,7 @@ impl Instance {
     /// arguments of `main`. If the initialisers use the rank's thread-local variables, [`super::set_main`] was called
     /// for the instance.
     pub unsafe fn initialise(&self, argc: c_int, argv: *const *mut c_char, envp: *const *mut c_char) {
-        // SAFETY: the caller guarantees the conditions in the section Safety, which the called function also requires.
+        // SAFETY: the caller guarantees the conditions in the section Safety, which `space.initialise` also requires.
         unsafe { self.space.initialise(Arguments { count: argc, values: argv, environment: envp }) }
     }
 
@@ -52,17 +52,17 @@ impl Instance {
     /// The function runs code of the program and must be called once per instance, after [`Instance::initialise`].
     /// [`super::set_main`] was called for the instance, as for [`Instance::initialise`].
     pub unsafe fn finalise(&self, code: c_int) {
-        // SAFETY: the caller guarantees the conditions in the section Safety, which the called function also requires.
+        // SAFETY: the caller guarantees the conditions in the section Safety, which `space.finalise` also requires.
         unsafe { self.space.finalise(code) }
     }
 
-    /// `on_exit`: registers `function` for a call with the exit code and `argument`.
+    /// `on_exit`: registers `function`, which receives the exit code and `argument` at the exit of the program.
     pub fn on_exit(&self, function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) {
         self.space.exits.on_exit(function, argument);
     }
 
     /// Returns the address of the function or variable `name` of the program. If the program does not define `name`,
-    /// the per-rank libraries are searched.
+    /// the function searches the per-rank libraries.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         self.space.program()?.symbol(name)
     }

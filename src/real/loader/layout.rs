@@ -1,4 +1,4 @@
-//! Memory layout of an instance: one address range for all modules, with as few mappings as possible.
+//! Memory layout of a program instance: one address range for all modules, with as few mappings as possible.
 //!
 //! ```text
 //!  | main: headers, text, constants | main: data, bss | library: text … | library: data … |
@@ -30,16 +30,16 @@ const LARGEST: u64 = 1 << 46;
 /// Position of a module in an instance.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
-    /// Offset of the module from the start of the instance, in bytes. The offset is page-aligned.
+    /// Offset of the module from the start of the instance, in bytes. The offset is a multiple of the page size.
     pub start: usize,
     pub end: usize,
-    /// Address in the file that corresponds to `start`.
+    /// Address in the module's file that corresponds to `start`.
     pub first: u64,
 }
 
 impl Place {
-    /// Converts the file's `address` to an offset in an instance. Addresses outside the module give offsets outside the
-    /// module.
+    /// Converts the address `address` in the module's file to an offset in an instance. An address outside the module
+    /// gives an offset outside the module.
     pub fn offset(&self, address: u64) -> usize {
         (self.start as u64).wrapping_add(address.wrapping_sub(self.first)) as usize
     }
@@ -59,7 +59,7 @@ struct Mapping {
     source: SegmentSource,
 }
 
-/// Bytes that are copied into every new instance.
+/// Bytes that are copied into every new instance of a program.
 #[derive(Debug)]
 pub(super) struct Copy {
     pub at: usize,
@@ -74,12 +74,13 @@ pub(super) struct InstanceLayout {
     pub places: Vec<Place>,
     mappings: Vec<Mapping>,
     pub copies: Vec<Copy>,
-    /// Offset and length of byte ranges that must be set to zero. The ranges are in pages that are mapped from a file.
+    /// Offset and length of byte ranges that must be set to zero. The ranges are in pages that are mapped from a
+    /// file.
     zeros: Vec<(usize, usize)>,
 }
 
 impl InstanceLayout {
-    /// Computes the layout of `modules`, which are placed in this order.
+    /// Computes the memory layout of an instance in which `modules` follow each other.
     pub fn new(modules: &[Elf]) -> Result<InstanceLayout, FileFault> {
         let mut layout = InstanceLayout { align: PAGE as usize, ..InstanceLayout::default() };
         for (index, module) in modules.iter().enumerate() {
@@ -160,8 +161,8 @@ impl InstanceLayout {
         Ok(())
     }
 
-    /// Merges adjacent mappings that the system can map with one call. Two mappings of the same file are also merged if
-    /// there is a gap between them.
+    /// Merges adjacent mappings that the operating system can map with one call. Two mappings of the same file are
+    /// also merged if a gap separates the mappings.
     fn merge(&mut self) {
         let mut merged: Vec<Mapping> = Vec::new();
         for &next in &self.mappings {
@@ -190,8 +191,8 @@ impl InstanceLayout {
         (1..self.places.len()).rev().max_by_key(|&module| of(&self.places[module]))
     }
 
-    /// Maps a new instance, copies the initial bytes, and returns the address of the instance. No relocation is
-    /// applied.
+    /// Maps a new instance, copies the initial bytes, and returns the address of the instance. The function applies
+    /// no relocation.
     pub fn map(&self, files: &[&File]) -> io::Result<usize> {
         let base = self.reserve(files)?;
         let covered = self.is_covered_by_first();
@@ -208,11 +209,11 @@ impl InstanceLayout {
             if copy.bytes.len() >= AT_ONCE {
                 let start = (base + copy.at) / PAGE as usize * PAGE as usize;
                 let end = (base + copy.at + copy.bytes.len()).next_multiple_of(PAGE as usize);
-                // SAFETY: the pages belong to the new instance. Older systems reject the request and allocate the pages
-                // at the first write.
+                // SAFETY: the pages belong to the new instance. Older versions of Linux reject the request and
+                // allocate the pages at the first write.
                 unsafe { libc::madvise(start as *mut _, end - start, libc::MADV_POPULATE_WRITE) };
             }
-            // SAFETY: the layout has a writable mapping for all bytes of the copy.
+            // SAFETY: the layout has a writable mapping for all bytes of the copied data.
             unsafe { ptr::copy_nonoverlapping(copy.bytes.as_ptr(), (base + copy.at) as *mut u8, copy.bytes.len()) };
         }
         for &(at, length) in &self.zeros {
@@ -222,8 +223,8 @@ impl InstanceLayout {
         Ok(base)
     }
 
-    /// Returns true if the first mapping can be extended over the whole instance, which makes a separate reservation of
-    /// addresses unnecessary.
+    /// Returns true if the first mapping can be extended over the whole instance, which makes a separate reservation
+    /// of addresses unnecessary.
     fn is_covered_by_first(&self) -> bool {
         let holes = self.mappings.windows(2).any(|pair| pair[0].end != pair[1].start);
         self.align == PAGE as usize && !holes && self.mappings.first().is_some_and(|first| first.start == 0)
@@ -244,8 +245,7 @@ impl InstanceLayout {
     }
 }
 
-/// Returns the number of pages of the module's data segments that are filled from the file and contain relocated
-/// addresses.
+/// Returns the number of pages that are filled from the file's data segments and contain relocated addresses.
 fn pages_with_addresses(module: &Elf) -> Result<u64, FileFault> {
     let relocated = module.relocations()?.into_iter().map(|relocation| relocation.at);
     let mut pages: Vec<u64> = relocated.chain(module.packed_relocations()?).map(|at| at / PAGE).collect();
@@ -283,8 +283,8 @@ unsafe fn map(at: usize, length: usize, flags: i32, mapping: &Mapping, files: &[
 /// Unmaps `length` bytes at the address `at`.
 pub(super) fn unmap(at: usize, length: usize) {
     if length > 0 {
-        // SAFETY: the callers pass only the range of an instance that is being dropped, into which no pointers are used
-        // any more.
+        // SAFETY: the callers pass only the address range of an instance that is being dropped, and no pointers into
+        // the instance are used any more.
         unsafe { libc::munmap(at as *mut _, length) };
     }
 }

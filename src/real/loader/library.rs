@@ -1,4 +1,5 @@
-//! Finds the libraries that a file needs, directly or indirectly. Each library occurs once.
+//! Finds the libraries that a program or library file needs, directly or indirectly. Each library occurs once in the
+//! result.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -13,25 +14,25 @@ use super::elf::Elf;
 use super::error::{FileFault, ImageError};
 use super::search::{Found, Search, Sharing, is_service, is_stub, other_mpi};
 
-/// A file of which each rank has its own copy.
+/// A program or library file of which each rank has its own copy.
 pub(super) struct ModuleSource {
     pub path: PathBuf,
     pub file: File,
     pub bytes: Vec<u8>,
-    /// Indices of the sources that this file needs.
+    /// Indices of the per-rank files that this file needs.
     pub needs: Vec<usize>,
     /// Previously loaded modules that this file needs.
     pub known: Vec<Known>,
 }
 
-/// A previously loaded module: the module's group and the module's index in the group.
+/// A previously loaded module: the module's link group and the module's index in the link group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub group: usize,
     pub module: usize,
 }
 
-/// A library that all ranks share. The library remains open until the process ends.
+/// A library that all ranks share. The library remains open until the host process ends.
 #[derive(Clone, Copy)]
 pub(super) struct Shared(pub *mut c_void);
 
@@ -57,14 +58,14 @@ pub(super) struct Libraries {
     pub sources: Vec<ModuleSource>,
     /// Shared dependencies, in the order in which they are needed.
     pub shared: Vec<Shared>,
-    /// Files of the shared dependencies, except the files of the C library and of compilers.
+    /// Files of the shared dependencies that reports list. Files of the C library and of compilers are omitted.
     pub told: Vec<String>,
 }
 
 impl ModuleSource {
     pub fn read(path: &Path) -> Result<ModuleSource, ImageError> {
         let read = || {
-            // Reading a device or a pipe may block or never end.
+            // A read of a device or a pipe could block or never end.
             if !fs::metadata(path)?.is_file() {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
             }
@@ -79,7 +80,7 @@ impl ModuleSource {
 }
 
 impl Libraries {
-    /// Finds the dependencies of `first`. `loaded` returns the previously loaded module with a path.
+    /// Finds the dependencies of the file `first`. `loaded` returns the previously loaded module with a path.
     pub fn find(
         first: ModuleSource,
         sharing: &Sharing,
@@ -138,14 +139,14 @@ impl Libraries {
     }
 
     /// Returns true if ranks share the library `name` at `path` because it is a service library that the program does
-    /// not need directly. `index` is the source that needs the library.
+    /// not need directly. `index` identifies the source that needs the library.
     fn is_behind(&self, index: usize, name: &str, path: &Path, loaded: &dyn Fn(&Path) -> Option<Known>) -> bool {
         let own = || self.sources.iter().any(|source| source.path == path) || loaded(path).is_some();
         index > 0 && is_service(name) && !is_service(&self.sources[index].path.to_string_lossy()) && !own()
     }
 
-    /// Returns the indices of the sources in initialisation order. A source follows the sources that it needs, except
-    /// in dependency cycles.
+    /// Returns the indices of the files in initialisation order. A file follows the files that it needs, except in
+    /// dependency cycles.
     pub fn order(&self) -> Vec<usize> {
         let mut order = Vec::new();
         let mut seen = vec![false; self.sources.len()];
@@ -171,7 +172,7 @@ impl Shared {
         Shared::open_as(name, libc::RTLD_NOW | libc::RTLD_GLOBAL)
     }
 
-    /// Opens the library `name` with these flags of `dlopen`.
+    /// Opens the library `name` with the `dlopen` flags `flags`.
     pub fn open_as(name: &str, flags: libc::c_int) -> Result<Shared, FileFault> {
         let missing = |why: String| FileFault::MissingLibrary { name: name.to_owned(), why };
         // For an empty name, `dlopen` would return the executable of mcpsim.
@@ -189,7 +190,7 @@ impl Shared {
         Ok(Shared(handle))
     }
 
-    /// Returns the library `name` if the library is loaded.
+    /// Returns the library `name` if the host process has loaded the library.
     pub fn find(name: &str) -> Option<Shared> {
         let text = CString::new(name).ok()?;
         // SAFETY: `text` is zero-terminated. With `RTLD_NOLOAD`, `dlopen` loads no library and runs no initialiser.
@@ -209,7 +210,8 @@ impl Shared {
         }
     }
 
-    /// Returns the address of the symbol `name`. If `version` is given, the symbol with this version is preferred.
+    /// Returns the address of the symbol `name`. If `version` is not `None`, the symbol with this version is
+    /// preferred.
     pub fn symbol(self, name: &CStr, version: Option<&CStr>) -> Option<usize> {
         // SAFETY: the library is never closed, so the handle is valid, and a `CStr` is zero-terminated.
         let address = unsafe {

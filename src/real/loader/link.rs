@@ -1,8 +1,8 @@
 //! Resolves symbols and computes relocations, once for all instances of a program.
 //!
 //! Modules have the same offsets in every instance. An internal address is therefore the base address of the instance
-//! plus a known offset. An external address is the same for all instances. [`Fixups`] contains the values that must
-//! still be written per instance.
+//! plus a known offset, and an external address is the same for all instances. [`Fixups`] contains the values that
+//! the loader must still write per instance.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -25,70 +25,73 @@ use super::{backtrace, dl};
 /// Maximum size in bytes of a module's block of thread-local variables.
 const VARIABLES: u64 = 1 << 32;
 
-/// Previously loaded groups that are searched for symbols, in search order.
+/// Previously loaded link groups that the linker searches for symbols, in search order.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SearchScope<'a> {
     pub groups: &'a [Arc<ModuleParts>],
-    /// Number of groups that are searched before the files being linked.
+    /// Number of link groups that the linker searches before the files being linked.
     pub first: usize,
     /// True if undefined functions are permitted. A call of an undefined function is an error.
     pub lazy: bool,
-    /// True if the files being linked are searched before all groups (`RTLD_DEEPBIND`).
+    /// True if the linker searches the files being linked before all link groups (`RTLD_DEEPBIND`).
     pub deep: bool,
-    /// True if the first group, which is the program, is in another namespace. In this case the program provides only
+    /// True if the first link group, which is the program, is in another namespace. The program then provides only
     /// replacements of C library functions.
     pub apart: bool,
 }
 
-/// Location in another group: the group's index in the scope, and the offset in the group.
+/// Location in another link group: the link group's index in the scope, and the offset in the link group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outer {
     pub group: usize,
     pub offset: usize,
-    /// True if the offset is that of a resolver function, which returns the symbol's address.
+    /// True if the offset is the offset of a resolver function, which returns the symbol's address.
     pub resolver: bool,
 }
 
 /// Descriptor of thread-local variables. A descriptor of the files being linked is identified by its index. A
-/// descriptor of another group is identified by the group's index in the scope and the module's index in the group.
+/// descriptor of another link group is identified by the link group's index in the scope and the module's index in
+/// the link group.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Storage {
     Own(usize),
     Outer(usize, usize),
 }
 
-/// Values that are written to the data of each new instance. Positions are offsets in the instance, and each list
-/// starts with the position.
+/// Values that the loader writes to the data of each new instance. Positions are offsets in the instance. Each
+/// element of a list starts with the position.
 #[derive(Debug, Default)]
 pub(super) struct Fixups {
-    /// The value is the base address of the instance plus this offset.
+    /// The written value is the base address of the instance plus the offset in the second field.
     pub relative: Vec<(usize, usize)>,
-    /// The value is an address outside the instance. Only positions outside the copied data are listed.
+    /// The written value is an address outside the instance. Only positions outside the copied data are listed.
     pub constants: Vec<(usize, usize)>,
-    /// The value is the address of a variable that exists once per rank, plus an addend. The variable is given by its
-    /// index in `owned_names`.
+    /// The written value is the address of a variable that exists once per rank, plus an addend. The second field is
+    /// the variable's index in `owned_names`.
     pub owned: Vec<(usize, usize, usize)>,
-    /// The value is an address in another group plus an addend.
+    /// The written value is an address in another link group plus an addend.
     pub outer: Vec<(usize, Outer, usize)>,
-    /// The value is the address of another group's descriptor. The descriptor is given by the group's index in the
-    /// scope and the module's index in the group.
+    /// The written value is the address of another link group's descriptor. The fields after the position are the
+    /// link group's index in the scope and the module's index in the link group.
     pub outer_descriptors: Vec<(usize, usize, usize)>,
-    /// The value is the return value of the resolver function at an offset, plus an addend.
+    /// The written value is the return value of the resolver function at an offset, plus an addend.
     pub resolved: Vec<(usize, usize, usize)>,
-    /// The value is the address of a descriptor, given by its index. Descriptors of modules precede descriptors of
-    /// `variables`.
+    /// The written value is the address of the descriptor with the index in the second field. Descriptors of modules
+    /// precede descriptors of `variables`.
     pub descriptors: Vec<(usize, usize)>,
-    /// The value is a pair of words: the address of `mcpsim_tls_distance` and a pointer to its argument.
+    /// The written value is a pair of words: the address of `mcpsim_tls_distance` and a pointer to the argument of
+    /// that function.
     pub distances: Vec<(usize, Storage, usize)>,
     pub owned_names: Vec<String>,
-    /// Thread-local variables of shared libraries to which the files refer.
+    /// Thread-local variables of shared libraries to which the linked files refer.
     pub variables: Vec<(Shared, CString)>,
     /// Initial values and size of each module's thread-local variables.
     pub templates: Vec<Option<Template>>,
-    /// Offsets of defined symbols for [`super::Instance::symbol`]. The flag is true if the offset is that of a resolver
-    /// function.
+    /// Offsets of defined symbols for [`super::Instance::symbol`]. The flag is true if the offset is the offset of a
+    /// resolver function.
     pub symbols: HashMap<String, (usize, bool)>,
-    /// Defined thread-local variables: the module's index and the variable's offset in the module's block.
+    /// Defined thread-local variables: the module's index and the variable's offset in the module's thread-local
+    /// block.
     pub thread_symbols: HashMap<String, (usize, u64)>,
 }
 
@@ -107,7 +110,7 @@ enum SymbolValue {
     Owned(usize),
 }
 
-/// Links `modules`. Values that are equal for all instances are written to the initial bytes in `layout`.
+/// Links `modules`. The linker writes values that are equal for all instances to the initial bytes in `layout`.
 pub(super) fn link(
     elfs: &[Elf],
     libraries: &Libraries,
@@ -139,10 +142,10 @@ struct Linker<'a> {
     layout: &'a mut InstanceLayout,
     host: &'a dyn Host,
     scope: SearchScope<'a>,
-    /// True for each group of the scope that is searched. Groups that are searched after the files being linked are
-    /// limited to dependencies of these files.
+    /// True for each link group of the scope that the linker searches. Link groups that the linker searches after the
+    /// files being linked are limited to dependencies of the files being linked.
     searched: Vec<bool>,
-    /// First definition of each name in the order of modules: the module's index and the symbol.
+    /// First definition of each symbol name in the order of modules: the module's index and the symbol.
     defined: HashMap<&'a str, (usize, Symbol<'a>)>,
     fixups: Fixups,
 }
@@ -249,8 +252,8 @@ impl<'a> Linker<'a> {
         symbol.defined && (symbol.hidden || symbolic)
     }
 
-    /// Calls `look` for the groups in the range `groups` of the scope and returns the first result, with the group's
-    /// index.
+    /// Calls `look` for the link groups in the range `groups` of the scope and returns the first result, with the
+    /// link group's index.
     fn find_outer<T>(&self, groups: std::ops::Range<usize>, look: impl Fn(&Fixups) -> Option<T>) -> Option<(usize, T)> {
         let mut searched = groups.filter(|&group| self.searched[group]);
         searched.find_map(|group| Some((group, look(&self.scope.groups[group].fixups)?)))
@@ -337,8 +340,8 @@ impl<'a> Linker<'a> {
         }
     }
 
-    /// Computes the value of a slot that refers to a thread-local variable. Returns false if the variable does not
-    /// exist.
+    /// Computes the value of the relocation `slot` that refers to a thread-local variable. Returns false if the
+    /// variable does not exist.
     fn variable(&mut self, module: usize, slot: Relocation, symbol: Option<Symbol<'a>>) -> Result<bool, FileFault> {
         let SearchScope { groups, first, deep, .. } = self.scope;
         let outer = |name: &str, range| self.find_outer(range, |fixups| fixups.thread_symbols.get(name).copied());
@@ -408,7 +411,7 @@ impl<'a> Linker<'a> {
         Some(self.elfs.len() + index)
     }
 
-    /// Converts the address of an 8-byte slot in the module's file to an offset in an instance.
+    /// Converts the address of a relocated 8-byte word in the module's file to an offset in an instance.
     fn slot(&self, module: usize, address: u64) -> Result<usize, FileFault> {
         match self.elfs[module].is_writable(address, 8) {
             true => Ok(self.layout.places[module].offset(address)),

@@ -28,13 +28,13 @@ pub(super) fn remove(base: usize) {
     LOADED.write().unwrap_or_else(PoisonError::into_inner).remove(&base);
 }
 
-/// Returns true if the instance is mapped.
+/// Returns true if the program instance `id` is mapped.
 pub(super) fn is_alive(id: InstanceId) -> bool {
     LOADED.read().unwrap_or_else(PoisonError::into_inner).values().any(|loaded| loaded.id == id)
 }
 
 /// Calls `look` for the mapped link group that contains `address`, and returns the result. `look` receives the first
-/// address of the group and the group.
+/// address of the link group and the link group.
 fn find<T>(address: usize, look: impl FnOnce(usize, &Loaded) -> Option<T>) -> Option<T> {
     find_in(&LOADED.read().unwrap_or_else(PoisonError::into_inner), address, look)
 }
@@ -48,7 +48,7 @@ fn find_in<T>(
     if address - base < found.parts.layout.size { look(base, found) } else { None }
 }
 
-/// Returns the memory of the instance that contains `address`.
+/// Returns the memory of the program instance that contains `address`.
 pub(super) fn space(address: usize) -> Option<Arc<InstanceMemory>> {
     find(address, |_, found| found.space.upgrade())
 }
@@ -66,13 +66,13 @@ pub(super) fn module(code: usize) -> Option<Mapped> {
     find(code, |base, found| mapped(base, found, code))
 }
 
-/// Variant of [`module`] for signal handlers. Returns `None` instead of waiting for the lock.
+/// Variant of [`module`] for signal handlers. The function returns `None` if another thread holds the lock.
 pub(super) fn module_at_once(code: usize) -> Option<Mapped> {
     find_in(&*LOADED.try_read().ok()?, code, |base, found| mapped(base, found, code))
 }
 
-/// Returns the instance that contains `address`, the module's number, and the address in the module's file. The
-/// function is for signal handlers and returns `None` instead of waiting for the lock.
+/// Returns the instance that contains `address`, the module's identifier, and the address in the module's file. The
+/// function is for signal handlers and returns `None` if another thread holds the lock.
 pub fn place_at_once(address: usize) -> Option<(InstanceId, usize, usize)> {
     find_in(&*LOADED.try_read().ok()?, address, |base, found| {
         let (module, offset) = found.parts.layout.find(address - base)?;

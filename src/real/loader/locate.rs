@@ -11,8 +11,8 @@ use object::{LittleEndian, Object, ObjectSection, ObjectSymbol, SymbolKind};
 type File<'a> = ElfFile64<'a, LittleEndian>;
 type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 
-/// Returns the function that contains `address` of the file at `path`, with source file and line if debug information
-/// exists.
+/// Returns the function that contains the address `address` of the file at `path`, with source file and line if debug
+/// information exists.
 pub(super) fn describe(path: &Path, address: u64) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     let unknown = || format!("{name}+{address:#x}");
@@ -21,7 +21,7 @@ pub(super) fn describe(path: &Path, address: u64) -> String {
     source(&file, address).or_else(|| symbol(&file, address)).unwrap_or_else(unknown)
 }
 
-/// Returns the source position of `address` from the debug information.
+/// Returns the source position of `address` from the debug information of the program file.
 fn source(file: &File, address: u64) -> Option<String> {
     let section = |id: gimli::SectionId| {
         let found = file.section_by_name(id.name()).and_then(|section| section.data().ok()).unwrap_or_default();
@@ -41,7 +41,8 @@ fn source(file: &File, address: u64) -> Option<String> {
     })
 }
 
-/// Returns the function that contains `address` and the offset in the function, from the symbol table.
+/// Returns the function that contains `address` and the offset in the function, from the symbol table of the program
+/// file.
 fn symbol(file: &File, address: u64) -> Option<String> {
     let (name, offset) = containing(file, address)?;
     Some(format!("{name}+{offset:#x}"))

@@ -4,11 +4,12 @@ use object::LittleEndian as LE;
 use object::elf::{FileHeader64, NoteType};
 use object::read::elf::{FileHeader, NoteIterator, ProgramHeader, SectionHeader};
 
-/// Owner name in the note.
+/// Owner name in the ELF note.
 pub const OWNER: &str = "mcpsim";
 /// Name of the ELF section that contains the note.
 pub const SECTION: &str = ".note.mcpsim";
-/// Type number of the note. The descriptor of the note contains the program format as a 32-bit little-endian number.
+/// Type number of the ELF note. The descriptor of the note contains the program format as a 32-bit little-endian
+/// number.
 pub const TYPE: u32 = 1;
 /// Number of the program format that this version of mcpsim builds and loads.
 pub const FORMAT: u32 = 1;
@@ -26,8 +27,8 @@ pub enum FileKind {
     Program,
 }
 
-/// Checks whether a file with these contents is a program of `mcpsim cc`. `bytes` may be only the first part of the
-/// file.
+/// Checks whether a file with the contents `bytes` is a program of `mcpsim cc`. `bytes` may be only the beginning of
+/// the file.
 pub fn is_program(bytes: &[u8]) -> FileKind {
     if !bytes.starts_with(b"\x7fELF") {
         return FileKind::NotElf;

@@ -1,4 +1,5 @@
-//! Linked files of a program or of an opened library, which all instances share: files, memory layout and fixups.
+//! Linked files of a program or of a library opened by a rank: files, memory layout and fixups. All instances share
+//! the linked files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -16,14 +17,14 @@ use super::link::{self, Fixups, SearchScope, Storage};
 use super::note::{self, FileKind};
 use super::search::{Search, Sharing, is_stub, other_mpi};
 
-/// Linked files of a group, which all instances share. The files are a program with its libraries, or an opened library
-/// with its dependencies.
+/// Linked files of a link group, which all instances share. The files are a program with its libraries, or a library
+/// opened by a rank with the library's dependencies.
 pub(super) struct ModuleParts {
-    /// Module number of the first module. Module numbers are unique in a run.
+    /// Identifier of the first module of the link group. Module identifiers are unique in a run.
     pub first: usize,
-    /// Modules of the group. The program or the opened library is first.
+    /// Modules of the link group. The program or the opened library is first.
     pub modules: Vec<Module>,
-    /// Libraries needed by the modules that all ranks share.
+    /// Libraries that the modules need and that all ranks share.
     pub shared: Vec<Shared>,
     /// Files of shared libraries that are reported to the user.
     pub told: Vec<String>,
@@ -33,18 +34,20 @@ pub(super) struct ModuleParts {
     pub order: Vec<usize>,
 }
 
-/// A file of which each instance has a separate copy. Positions are offsets in an instance.
+/// A program or library file of which each instance has a separate copy. Positions in the fields are offsets in an
+/// instance.
 pub(super) struct Module {
     pub path: PathBuf,
-    /// Name by which other files refer to the module (`DT_SONAME`), if the module has one.
+    /// Name by which other files refer to the module (`DT_SONAME`), if the module has a name.
     pub name: Option<String>,
     pub file: File,
-    /// Indices of the modules of this group that the module needs. The next field lists needed modules of other groups.
+    /// Indices of those needed modules that are in the same link group. The next field lists needed modules of other
+    /// link groups.
     pub needs: Vec<usize>,
     pub known: Vec<Known>,
     /// Search path for libraries that code of the module opens.
     pub search: Search,
-    /// Offset and number of the module's program headers.
+    /// Offset and number of the module's ELF program headers.
     pub headers: (usize, u16),
     /// Offset of the module's dynamic section.
     pub dynamic: usize,
@@ -62,7 +65,7 @@ pub(super) struct Module {
 /// Initialisers or finalisers of a module.
 pub(super) struct Functions {
     pub once: Option<usize>,
-    /// Offset of the array of functions, and number of its entries.
+    /// Offset of the array of functions, and number of functions in the array.
     pub array: (usize, usize),
 }
 
@@ -73,14 +76,15 @@ impl ModuleParts {
             FileKind::Program => {}
             FileKind::NotElf => return Err(FileFault::NotElf.of(&program.path)),
             FileKind::OtherFormat(format) => return Err(FileFault::OtherFormat(format).of(&program.path)),
-            // Other faults of the file are checked before this fault, because their messages are more specific.
+            // Other faults of the file are checked before a missing marker, because messages about other faults are
+            // more specific.
             FileKind::Unmarked => return Err(unmarked(&program).of(&program.path)),
         }
         ModuleParts::new(program, host, sharing, SearchScope::default(), &|_| None)
     }
 
-    /// Links a file with its dependencies and with the groups in `scope`. `loaded` returns the module of these groups
-    /// with a path.
+    /// Links a file with its dependencies and with the link groups in `scope`. `loaded` returns the module with a
+    /// path if one of the link groups contains such a module.
     pub fn new(
         file: ModuleSource,
         host: &dyn Host,
@@ -147,7 +151,7 @@ impl ModuleParts {
 }
 
 impl ModuleParts {
-    /// Returns true if a module or a fixup refers to the group with the index `group` in the scope.
+    /// Returns true if a module or a fixup refers to the link group with the index `group` in the scope.
     pub fn needs(&self, group: usize) -> bool {
         let fixups = &self.fixups;
         fixups.outer.iter().any(|(_, outer, _)| outer.group == group)
@@ -160,7 +164,7 @@ impl ModuleParts {
     }
 }
 
-/// Returns the fault to report for a file without the marker of `mcpsim cc`.
+/// Returns the fault to report for a program file without the marker of `mcpsim cc`.
 fn unmarked(program: &ModuleSource) -> FileFault {
     let elf = match Elf::parse(&program.bytes) {
         Ok(elf) => elf,

@@ -1,10 +1,10 @@
 //! Saves and restores the thread-local state of the OpenMP runtime when ranks are suspended and resumed.
 //!
-//! All ranks of a worker run on one host thread. The thread-local variables of the OpenMP runtime (libgomp) contain the
-//! thread's team, nesting level, thread number and settings, and the pool of waiting threads. A rank may be suspended
-//! inside a parallel region, and each rank has its own settings. The bytes of the thread-local variables are therefore
-//! saved per rank, and the library treats each rank as a separate thread. The library is loaded once per process,
-//! because its variables have fixed offsets in the thread's storage.
+//! All ranks of a worker run on one host thread. The thread-local variables of the OpenMP runtime (libgomp) contain
+//! the thread's team, nesting level, thread number and settings, and the pool of waiting threads. A rank may be
+//! suspended inside a parallel region, and each rank has its own settings. The loader therefore saves the bytes of
+//! the thread-local variables per rank, and libgomp treats each rank as a separate thread. libgomp is loaded once per
+//! host process, because its variables have fixed offsets in the storage of a thread.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, UnsafeCell};
@@ -17,16 +17,17 @@ const OPENMP: &[u8] = b"libgomp.so";
 /// Location of the thread-local variables of the OpenMP runtime.
 #[derive(Clone, Copy, Debug)]
 pub struct Runtime {
-    /// Module number that `__tls_get_addr` uses for the OpenMP runtime.
+    /// Module identifier that `__tls_get_addr` uses for the OpenMP runtime.
     module: usize,
     size: usize,
-    /// Address of the initial values. Their size is `filled` bytes, and the remaining bytes of the variables are zero.
+    /// Address of the variables' initial values, which occupy `filled` bytes. The remaining bytes of the variables
+    /// are zero.
     image: usize,
     filled: usize,
 }
 
-/// Saved thread-local variables of the OpenMP runtime. While the rank is suspended, the bytes are the rank's variables.
-/// While the rank runs, the bytes are the variables of the host thread.
+/// Saved thread-local variables of the OpenMP runtime. While the rank is suspended, the saved bytes are the rank's
+/// variables. While the rank runs, the saved bytes are the variables of the host thread.
 #[derive(Debug)]
 pub struct SavedRuntime {
     runtime: Runtime,
@@ -34,7 +35,7 @@ pub struct SavedRuntime {
 }
 
 thread_local! {
-    /// Module number of the OpenMP runtime, and address of its variables on this thread.
+    /// Module identifier of the OpenMP runtime, and address of its variables on the current host thread.
     static PLACE: Cell<(usize, *mut u8)> = const { Cell::new((0, ptr::null_mut())) };
 }
 
@@ -46,7 +47,7 @@ struct Variable {
 }
 
 impl Runtime {
-    /// Returns the OpenMP runtime of this process, if the OpenMP runtime is loaded.
+    /// Returns the OpenMP runtime of the host process, if the OpenMP runtime is loaded.
     pub fn find() -> Option<Runtime> {
         unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut c_void) -> c_int {
             // SAFETY: `dl_iterate_phdr` passes a description that is valid during the call, and the pointer to `found`.
@@ -77,7 +78,7 @@ impl Runtime {
         found
     }
 
-    /// Returns the address of the OpenMP runtime's variables on this thread.
+    /// Returns the address of the OpenMP runtime's variables on the current host thread.
     fn place(&self) -> *mut u8 {
         let (module, place) = PLACE.get();
         if module == self.module {
@@ -97,7 +98,7 @@ impl Runtime {
 }
 
 impl SavedRuntime {
-    /// Creates the state of a thread that has not called the OpenMP runtime yet.
+    /// Creates the OpenMP state of a thread that has not called the OpenMP runtime yet.
     pub fn new(runtime: Runtime) -> SavedRuntime {
         let mut bytes = vec![0; runtime.size].into_boxed_slice();
         // SAFETY: the OpenMP runtime is never unloaded, and `find` computed the size of the initial values.
@@ -106,22 +107,22 @@ impl SavedRuntime {
         SavedRuntime { runtime, bytes: UnsafeCell::new(bytes) }
     }
 
-    /// Exchanges the saved variables with the variables of this thread. The function must be called whenever the rank
-    /// is resumed or suspended.
-    // The function is not inlined, because a fiber may continue on another thread, where a cached address of a
+    /// Exchanges the saved variables with the variables of the current host thread. The function must be called
+    /// whenever the rank is resumed or suspended.
+    // The function is not inlined, because a fiber may continue on another host thread, where a cached address of a
     // thread-local variable would be wrong.
     #[inline(never)]
     pub fn swap(&self) {
-        // SAFETY: both ranges have the same size. The thread that runs the rank is the only user of the cell and of its
-        // own thread-local variables.
+        // SAFETY: the saved bytes and the thread-local variables have the same size. Only the thread that runs the
+        // rank uses the saved bytes and the thread's own variables.
         unsafe {
             let bytes: &mut [u8] = &mut *self.bytes.get();
             ptr::swap_nonoverlapping(self.runtime.place(), bytes.as_mut_ptr(), self.runtime.size);
         }
     }
 
-    /// Ends the OpenMP threads that wait for this rank's next parallel region. Must be called while the rank runs.
-    /// Returns false if the rank is inside a parallel region.
+    /// Ends the OpenMP threads that wait for the rank's next parallel region. The function must be called while the
+    /// rank runs. The result is false if the rank is inside a parallel region.
     pub fn end_threads(&self) -> bool {
         const SOFT: c_int = 1;
         // SAFETY: the names are zero-terminated, and `omp_pause_resource_all` has had this signature since OpenMP 5.0.

@@ -1,7 +1,7 @@
 //! Searches the libraries that a program needs, and selects the libraries that all ranks share.
 //!
-//! By default each rank has its own copy of a library. Ranks share the C library with its parts, the system's loader,
-//! runtimes that must be unique in a process, libraries of linear algebra, and libraries that the user names.
+//! By default each rank has its own copy of a library. Ranks share the C library, the system's loader, runtimes that
+//! must be unique in a host process, libraries of linear algebra, and libraries that the user names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,8 @@ const STANDARD: [&str; 6] =
 /// Configuration file in which the system's loader finds further library directories.
 const CONFIGURATION: &str = "/etc/ld.so.conf";
 
-/// Libraries that must be unique in a process. The state of the C library's parts is per process. The unwinder must
-/// know all code of the process. The other libraries have state in static thread-local storage.
+/// Libraries that must be unique in a host process. The C library keeps state per process, the unwinder must know all
+/// code of the process, and the other libraries keep state in static thread-local storage.
 const RUNTIME: [&str; 17] = [
     "ld-linux-x86-64.",
     "libBrokenLocale.",
@@ -44,19 +44,19 @@ const RUNTIME: [&str; 17] = [
     "libutil.",
 ];
 
-/// Libraries of linear algebra. The only state of these libraries is threads and work space. With per-rank copies of
-/// OpenBLAS, 512 ranks use eleven times the memory of a shared copy.
+/// Libraries of linear algebra, whose only state is threads and work space. With per-rank copies of OpenBLAS, 512
+/// ranks use eleven times the memory of a shared copy.
 const ALGEBRA: [&str; 8] =
     ["libblas.", "libblas64.", "libblis", "libcblas.", "liblapack.", "liblapacke.", "libmkl_", "libopenblas"];
 
 /// Libraries of networks and encryption. Libraries that read files from cloud storage need libraries of networks and
-/// encryption, which have about thirty dependencies. For 512 ranks, per-rank copies of these libraries would cost one
-/// second and one gigabyte. Ranks share these libraries if the program does not need them directly, because the program
-/// then has no state in these libraries.
+/// encryption, which have about thirty dependencies. For 512 ranks, per-rank copies of network and encryption
+/// libraries would cost one second and one gigabyte. If the program does not need such a library directly, the
+/// program has no state in the library, and ranks share the library.
 const SERVICES: [&str; 8] =
     ["libcrypto.", "libcurl", "libgnutls.", "libgssapi_krb5.", "libkrb5.", "libldap", "libssh", "libssl."];
 
-/// Returns true if ranks share the library `name` when only other libraries need it.
+/// Returns true if ranks share the library `name` when only other libraries need the library.
 pub(super) fn is_service(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     SERVICES.iter().any(|known| file.starts_with(known))
@@ -75,7 +75,7 @@ const OTHER_MPI: [&str; 9] = [
     "libopen-rte.so",
 ];
 
-/// Returns true if a file with this name belongs to another MPI.
+/// Returns true if a file with the name `name` belongs to another MPI.
 pub(super) fn other_mpi(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     OTHER_MPI.iter().any(|other| file.starts_with(other))
@@ -101,8 +101,8 @@ impl Sharing {
 pub(super) enum Found {
     /// A library with per-rank copies.
     Own(ModuleSource),
-    /// A library that the system's loader opens once for all ranks. `told` is the file to report, and `None` for
-    /// libraries of the C library or of a compiler.
+    /// A library that the system's loader opens once for all ranks. `told` is the file to report, and `None` for a
+    /// library of the C library or of a compiler.
     Shared { name: String, told: Option<String> },
 }
 
@@ -162,8 +162,8 @@ impl Search {
             }
         }
         if !runtime {
-            // The system's loader may find the library elsewhere. If the library is missing, the system's loader
-            // provides the error text.
+            // The system's loader may find the library in another directory. If the library is missing, the system's
+            // loader provides the error text.
             let shared = Shared::open(name).map_err(|fault| fault.of(&self.file))?;
             if let Some(source) = shared.path().and_then(|path| usable(&path).transpose()).transpose()? {
                 return Ok(Found::Own(source));
@@ -184,7 +184,8 @@ fn configured() -> Vec<PathBuf> {
         included.iter().filter_map(|line| Some(line.strip_prefix("include")?.trim().to_owned())).collect()
     };
     for pattern in read(Path::new(CONFIGURATION)) {
-        // Only patterns of the form "ld.so.conf.d/*.conf" are supported: all files of a directory with one extension.
+        // Only patterns of the form "ld.so.conf.d/*.conf" are supported, which name all files of a directory with one
+        // extension.
         let pattern = Path::new("/etc").join(pattern);
         let Some(directory) = pattern.parent() else { continue };
         let Ok(entries) = fs::read_dir(directory) else { continue };
@@ -195,8 +196,8 @@ fn configured() -> Vec<PathBuf> {
     found
 }
 
-/// Reads the library at `path`. Returns `None` if the file cannot be read or is for another machine, and the search
-/// then continues.
+/// Reads the library at `path`. Returns `None` if the file cannot be read or is for another machine. The library
+/// search then continues.
 fn usable(path: &Path) -> Result<Option<ModuleSource>, ImageError> {
     let Ok(source) = ModuleSource::read(path) else { return Ok(None) };
     match Elf::parse(&source.bytes) {

@@ -27,10 +27,10 @@ pub(super) struct InstanceMemory {
     is_closed: AtomicBool,
 }
 
-/// State of [`InstanceMemory`] that changes while the program runs.
+/// State of [`InstanceMemory`] that changes while the simulated program runs.
 #[derive(Default)]
 struct State {
-    /// Mapped link groups with their numbers. The program is first.
+    /// Mapped link groups of the rank with their identifiers. The link group of the program is first.
     groups: Vec<Arc<LinkGroup>>,
     #[expect(clippy::vec_box, reason = "programs keep the handles' addresses")]
     handles: Vec<Box<Handle>>,
@@ -42,18 +42,18 @@ struct State {
     said: Option<CString>,
 }
 
-// SAFETY: the pointers point to memory of the program, and mcpsim only returns them to the program.
+// SAFETY: the pointers point to memory of the simulated program, and mcpsim only returns the pointers to the program.
 unsafe impl Send for State {}
 
 /// Object to which a `dlopen` handle points.
 #[repr(C)]
 pub(super) struct Handle {
-    /// Link map, whose fields programs may read.
+    /// Link map of the file. Programs may read the fields of the link map.
     map: LinkMap,
     pub what: Opened,
 }
 
-/// Object represented by a handle.
+/// Object that a `dlopen` handle represents.
 #[derive(Clone)]
 pub(super) enum Opened {
     /// The program and all global symbols.
@@ -85,7 +85,7 @@ impl InstanceMemory {
         self.state().groups.first().cloned()
     }
 
-    /// Returns all link groups. The program is first.
+    /// Returns all link groups of the rank. The link group of the program is first.
     pub fn groups(&self) -> Vec<Arc<LinkGroup>> {
         self.state().groups.clone()
     }
@@ -131,13 +131,15 @@ impl InstanceMemory {
         state.groups.into_iter().rev().for_each(drop);
     }
 
-    /// Returns the number of the module that contains `address`, and the address in its file.
+    /// Returns the identifier of the module that contains `address`, and the corresponding address in the module's
+    /// file.
     pub fn contains(&self, address: usize) -> Option<(usize, usize)> {
         let (group, module, at) = self.place(address)?;
         Some((group.parts.first + module, at))
     }
 
-    /// Returns the link group and the index of the module that contain `address`, and the address in the module's file.
+    /// Returns the link group and the index of the module that contain `address`, and the corresponding address in
+    /// the module's file.
     pub fn place(&self, address: usize) -> Option<(Arc<LinkGroup>, usize, usize)> {
         // Crash reports call this function and must not wait for the lock.
         let state = self.state.try_lock().ok()?;
@@ -151,14 +153,14 @@ impl InstanceMemory {
         self.state().error = Some(CString::new(text.replace('\0', "?")).unwrap_or_default());
     }
 
-    /// `dlerror`: returns the stored message. The message remains valid until the next call.
+    /// `dlerror`: returns the stored message. The message remains valid until the next call of `dlerror`.
     pub fn take_error(&self) -> *const std::ffi::c_char {
         let mut state = self.state();
         state.said = state.error.take();
         state.said.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
     }
 
-    /// Returns the `dlopen` handle of `what`. Equal objects have equal handles.
+    /// Returns the `dlopen` handle of the object `what`. Equal objects have equal handles.
     pub fn handle(&self, what: Opened) -> *mut Handle {
         let mut state = self.state();
         let same = |known: &Opened| match (known, &what) {
@@ -197,14 +199,14 @@ impl InstanceMemory {
         Some(found.what.clone())
     }
 
-    /// Creates a namespace and returns its number.
+    /// Creates a namespace of link groups (`dlmopen`) and returns the identifier of the namespace.
     pub fn new_namespace(&self) -> usize {
         let mut state = self.state();
         state.namespaces += 1;
         state.namespaces
     }
 
-    /// Returns true if the namespace contains link groups.
+    /// Returns true if the namespace `namespace` contains link groups.
     pub fn is_namespace(&self, namespace: usize) -> bool {
         self.state().groups.iter().any(|group| group.namespace == namespace)
     }
@@ -214,7 +216,8 @@ impl InstanceMemory {
         self.place(address).map_or(0, |(group, _, _)| group.namespace)
     }
 
-    /// Returns the module with the file `path` or the name `path`, if such a module is loaded in the namespace.
+    /// Returns the module with the file `path` or the name `path`, if such a module is loaded in the namespace
+    /// `namespace`.
     pub fn find(&self, path: &Path, namespace: usize) -> Option<(Arc<LinkGroup>, usize)> {
         let state = self.state();
         state.groups.iter().filter(|group| group.namespace == namespace).find_map(|group| {
@@ -225,10 +228,10 @@ impl InstanceMemory {
         })
     }
 
-    /// Loads the library at `path` into a namespace. Dependencies that are not loaded yet are also loaded.
+    /// Loads the library at `path` into a namespace, together with all dependencies that are not loaded yet.
     ///
     /// # Safety
-    /// The function runs initialisers of the library, which the program must have requested.
+    /// The function runs initialisers of the library. The program must have requested the library.
     pub unsafe fn load(
         self: &Arc<InstanceMemory>,
         path: &Path,
@@ -236,7 +239,8 @@ impl InstanceMemory {
         namespace: usize,
     ) -> Result<Arc<LinkGroup>, ImageError> {
         let (lazy, deep) = (flags & libc::RTLD_NOW == 0, flags & libc::RTLD_DEEPBIND != 0);
-        // The program is always included, because the program provides replacements of C library functions.
+        // The link group of the program is always included, because the program provides replacements of C library
+        // functions.
         let of_namespace = |(place, group): &(usize, Arc<LinkGroup>)| *place == 0 || group.namespace == namespace;
         let groups: Vec<Arc<LinkGroup>> =
             self.groups().into_iter().enumerate().filter(of_namespace).map(|(_, group)| group).collect();
@@ -264,10 +268,11 @@ impl InstanceMemory {
         Ok(group)
     }
 
-    /// Closes `group` once. The last close unloads the group, unless another group needs it.
+    /// Closes the link group `group` once. The last close unloads the link group, unless another link group needs it.
     ///
     /// # Safety
-    /// The function may run finalisers of the group. After an unload, no pointer into the group may be used.
+    /// The function may run finalisers of the link group. After an unload, no pointer into the link group may be
+    /// used.
     pub unsafe fn close(&self, group: &Arc<LinkGroup>) {
         let stays = group.stays.load(Ordering::Relaxed) || group.parts.modules.iter().any(|module| module.stays);
         let needed = {
@@ -283,7 +288,8 @@ impl InstanceMemory {
         if stays || needed {
             return;
         }
-        // SAFETY: the caller guarantees that the program no longer uses the group, and the group is still mapped.
+        // SAFETY: the caller guarantees that the program no longer uses the link group, and the link group is still
+        // mapped.
         unsafe {
             self.exits.run_of(&group.range());
             group.finalise();
@@ -293,8 +299,8 @@ impl InstanceMemory {
         state.groups.retain(|known| !Arc::ptr_eq(known, group));
     }
 
-    /// Returns the address of `name` in the global scope. Global link groups are searched first, then the replacements
-    /// of C library and MPI functions. A link group that defines `name` remains loaded.
+    /// Returns the address of the symbol `name` in the global scope. Global link groups are searched before the
+    /// replacements of C library and MPI functions. A link group that defines `name` remains loaded.
     pub fn global(&self, name: &str) -> Option<usize> {
         let groups = self.groups();
         let is_global = |group: &&Arc<LinkGroup>| group.is_global.load(Ordering::Relaxed) && group.namespace == 0;
@@ -307,7 +313,7 @@ impl InstanceMemory {
         found.or_else(|| self.outside(name, None))
     }
 
-    /// Returns the address of `name` outside the rank's own files.
+    /// Returns the address of the symbol `name` in system libraries or mcpsim, outside the rank's own files.
     pub fn outside(&self, name: &str, version: Option<&str>) -> Option<usize> {
         let program = self.program()?;
         let host: &dyn Host = self.common.host;
@@ -321,7 +327,8 @@ impl InstanceMemory {
         })
     }
 
-    /// Returns the address of `name` in an opened module or in the module's dependencies, in breadth-first order.
+    /// Returns the address of the symbol `name` in an opened module or in the module's dependencies, in breadth-first
+    /// order.
     pub fn of_module(&self, group: &Arc<LinkGroup>, module: usize, name: &str) -> Option<usize> {
         let mut seen: Vec<(usize, usize)> = Vec::new();
         let mut open = VecDeque::from([(group.clone(), module)]);
@@ -340,7 +347,8 @@ impl InstanceMemory {
         None
     }
 
-    /// Returns the address of the next definition of `name` after the module `module`, in load order (`RTLD_NEXT`).
+    /// Returns the address of the next definition of `name` after the module with the index `module`, in load order
+    /// (`RTLD_NEXT`).
     pub fn behind(&self, group: &Arc<LinkGroup>, module: usize, name: &str, version: Option<&str>) -> Option<usize> {
         let groups = self.groups();
         let later = groups.iter().skip_while(|known| !Arc::ptr_eq(known, group));
@@ -350,8 +358,8 @@ impl InstanceMemory {
         modules.find_map(|(group, module)| group.export(module, name)).or_else(|| self.outside(name, version))
     }
 
-    /// Searches the library `name` that the code at `caller` opens. Directories are searched in the same order as by
-    /// the system's loader.
+    /// Searches the library `name` that the code at `caller` opens. The function searches directories in the same
+    /// order as the system's loader.
     pub fn search(&self, name: &str, caller: usize) -> Result<super::search::Found, ImageError> {
         let program = || Some((self.program()?, 0));
         let asks = self.place(caller).map(|(group, module, _)| (group, module)).or_else(program);

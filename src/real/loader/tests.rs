@@ -1,5 +1,5 @@
 //! Loader tests. The system's compiler compiles the test programs, and each test loads its program several times in
-//! this process. If the system has no compiler, the tests pass without a check.
+//! one host process. If the system has no compiler, the tests pass without a check.
 #![allow(unsafe_code)]
 
 mod calls;
@@ -29,7 +29,7 @@ struct Workshop {
 }
 
 impl Workshop {
-    /// Creates a directory. Returns `None` if the system has no compiler.
+    /// Creates a temporary directory for test programs. Returns `None` if the system has no compiler.
     fn new() -> Option<Workshop> {
         Command::new("cc").arg("--version").output().ok()?;
         Some(Workshop { directory: tempfile::tempdir().unwrap() })
@@ -69,7 +69,7 @@ impl Workshop {
     }
 }
 
-/// A host that provides no symbols.
+/// A provider of replacement symbols that provides no symbols.
 struct Nothing;
 
 impl Host for Nothing {
@@ -86,7 +86,7 @@ fn fresh(image: &Image) -> Instance {
     image.instance(&no_data).unwrap()
 }
 
-/// Calls the program's function `name`, which takes and returns an `int`.
+/// Calls the test program's function `name`, which takes and returns an `int`.
 fn call(instance: &Instance, name: &str, argument: c_int) -> c_int {
     let address = instance.symbol(name).unwrap_or_else(|| panic!("no {name}"));
     // SAFETY: the tests' programs define functions with this signature.

@@ -1,4 +1,4 @@
-//! Thread-local storage of programs.
+//! Thread-local storage of simulated programs.
 //!
 //! A program calls `__tls_get_addr` for the address of a thread-local variable, with a pointer to the [`Descriptor`] of
 //! the module and an offset. The variables of a rank belong to the rank's instance, and the rank uses them on every
@@ -16,7 +16,7 @@ use super::exits::ExitFunction;
 use super::library::Shared;
 use super::loaded;
 
-/// Identifier of an instance, unique in the process.
+/// Identifier of a program instance, unique in the host process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub(super) u64);
 
@@ -28,24 +28,24 @@ impl InstanceId {
 }
 
 thread_local! {
-    /// Identifier of the instance whose rank runs on this thread, or 0.
+    /// Identifier of the instance whose rank runs on the current host thread, or 0.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
-    /// This thread's blocks of variables for instances whose rank does not run on this thread. The pointer is null
-    /// before the first use and after the thread's destructors have run.
+    /// The host thread's blocks of variables for instances whose rank does not run on the host thread. The pointer is
+    /// null before the first use and after the thread's destructors have run.
     static THREAD: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
     static END: End = const { End };
 }
 
-/// Sets the instance whose rank runs on this thread. The function must be called whenever a rank's fiber is resumed or
-/// suspended.
-// Not inlined: a fiber may continue on another thread, where a cached address of a thread-local variable would be
-// wrong.
+/// Sets the instance whose rank runs on the current host thread. The function must be called whenever a rank's fiber
+/// is resumed or suspended.
+// The function is not inlined, because a fiber may continue on another host thread, where a cached address of a
+// thread-local variable would be wrong.
 #[inline(never)]
 pub fn set_main(instance: Option<InstanceId>) {
     RUNNING.set(instance.map_or(0, |id| id.0));
 }
 
-/// Returns the instance whose rank runs on this thread.
+/// Returns the instance whose rank runs on the current host thread.
 #[inline(never)]
 pub fn main_instance() -> Option<InstanceId> {
     Some(InstanceId(RUNNING.get())).filter(|id| id.0 != 0)
@@ -56,16 +56,16 @@ pub fn main_instance() -> Option<InstanceId> {
 pub(super) struct Template {
     pub size: usize,
     pub align: usize,
-    /// Address of the first variable modulo `align`.
+    /// Address of the module's first thread-local variable modulo `align`.
     pub skew: usize,
-    /// Offset of the initial values in an instance.
+    /// Offset of the initial values in an instance, in bytes.
     pub at: usize,
     pub filled: usize,
 }
 
 impl Template {
     fn layout(&self) -> Layout {
-        // Size and alignment were checked when the file was opened.
+        // The size and the alignment were checked when the file was opened.
         Layout::from_size_align(self.size + self.skew, self.align).unwrap_or(Layout::new::<u64>())
     }
 
@@ -93,18 +93,19 @@ impl Template {
     /// [`Template::allocate`] of an equal template returned `first`, and the block is not used any more.
     unsafe fn free(&self, first: *mut u8) {
         // SAFETY: the caller guarantees that `allocate` returned `first`, so the block starts `skew` bytes before
-        // `first` and has this layout.
+        // `first` and has the layout of the template.
         unsafe { alloc::dealloc(first.sub(self.skew), self.layout()) }
     }
 }
 
-/// Descriptor of a module's thread-local variables, to which a `DTPMOD64` slot points.
+/// Descriptor of a module's thread-local variables. A `DTPMOD64` relocation stores a pointer to the descriptor in the
+/// module.
 pub(super) enum Descriptor {
-    /// A module of an instance.
+    /// A module of a program instance.
     Own(Own),
     /// A variable of a shared library. Each host thread has one copy of the variable.
     Shared { library: Shared, name: CString },
-    /// A module without thread-local variables. No slot points to it.
+    /// A module without thread-local variables. No relocation refers to such a module.
     None,
 }
 
@@ -113,7 +114,7 @@ pub(super) struct Own {
     module: usize,
     template: Template,
     image: *const u8,
-    /// The rank's block of variables. The pointer is null until the first access.
+    /// Address of the rank's block of thread-local variables. The pointer is null until the first access.
     block: AtomicPtr<u8>,
 }
 
@@ -134,13 +135,14 @@ impl Drop for Own {
     fn drop(&mut self) {
         let block = *self.block.get_mut();
         if !block.is_null() {
-            // SAFETY: the instance is being dropped, so none of its code runs and no pointer into the block is used.
+            // SAFETY: the instance is being dropped, so none of the instance's code runs and no pointer into the
+            // block is used.
             unsafe { self.template.free(block) }
         }
     }
 }
 
-/// Argument of `__tls_get_addr`: the two slots filled by `DTPMOD64` and `DTPOFF64`.
+/// Argument of `__tls_get_addr`: the two words that the relocations `DTPMOD64` and `DTPOFF64` fill.
 #[repr(C)]
 pub(super) struct Index {
     descriptor: *const Descriptor,
@@ -148,26 +150,27 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Creates the argument for the variable at `offset`. The descriptor must outlive the argument.
+    /// Creates the argument of `__tls_get_addr` for the variable at `offset`. The descriptor must outlive the
+    /// argument.
     pub fn new(descriptor: *const Descriptor, offset: usize) -> Index {
         Index { descriptor, offset }
     }
 }
 
-// SAFETY: the descriptor may be used from any thread. The instance owns the descriptor and this argument, so both live
-// equally long.
+// SAFETY: the descriptor may be used from any thread. The instance owns the descriptor and the argument, so
+// descriptor and argument live equally long.
 unsafe impl Send for Index {}
-// SAFETY: the descriptor may be used from any thread. The instance owns the descriptor and this argument, so both live
-// equally long.
+// SAFETY: the descriptor may be used from any thread. The instance owns the descriptor and the argument, so
+// descriptor and argument live equally long.
 unsafe impl Sync for Index {}
 
-/// `__tls_get_addr` of programs.
+/// `__tls_get_addr` of programs: returns the address of a thread-local variable.
 ///
 /// # Safety
-/// `index` points to a pair of slots that the loader filled.
+/// `index` points to two words that the loader filled with a descriptor and an offset.
 pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
-    // SAFETY: the caller guarantees that the loader filled the slots. The descriptor lives as long as the calling
-    // instance.
+    // SAFETY: the caller guarantees that the loader filled the two words at `index`. The descriptor lives as long as
+    // the calling instance.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
     let block = match descriptor {
         Descriptor::Own(own) if own.instance == RUNNING.get() => {
@@ -185,8 +188,8 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
 /// Returns the address of a thread-local variable of the running rank, or null if the rank's block of variables does
 /// not exist yet. The function uses only general registers and the lower halves of the first 16 vector registers.
 unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
-    // SAFETY: the caller guarantees that the loader filled the slots. The descriptor lives as long as the calling
-    // instance.
+    // SAFETY: the caller guarantees that the loader filled the two words at `index`. The descriptor lives as long as
+    // the calling instance.
     let (descriptor, offset) = unsafe { (&*(*index).descriptor, (*index).offset) };
     match descriptor {
         Descriptor::Own(own) if own.instance == RUNNING.get() => {
@@ -279,7 +282,7 @@ std::arch::global_asm!(
     address = sym address,
 );
 
-/// Returns the address of the variable at `offset` in the module's block for the calling thread.
+/// Returns the address of the thread-local variable at `offset` in the module's block for the calling thread.
 pub(super) fn address_in(descriptor: &Descriptor, offset: usize) -> *mut u8 {
     // SAFETY: `descriptor` is a valid reference, and its module has a block of variables that contains `offset`.
     unsafe { address(&Index { descriptor, offset }) }
@@ -287,7 +290,7 @@ pub(super) fn address_in(descriptor: &Descriptor, offset: usize) -> *mut u8 {
 
 #[cold]
 fn first_of_rank(own: &Own) -> *mut u8 {
-    // SAFETY: the image belongs to the calling instance, which is therefore mapped.
+    // SAFETY: the initial values belong to the calling instance, which is therefore mapped.
     let block = unsafe { own.template.allocate(own.image) };
     own.block.store(block, Ordering::Relaxed);
     block
@@ -296,10 +299,10 @@ fn first_of_rank(own: &Own) -> *mut u8 {
 /// Address of a block of variables, and the template that allocated the block.
 type Block = (*mut u8, Template);
 
-/// Thread-local state of one thread for all instances.
+/// Thread-local variables of one host thread for all instances.
 #[derive(Default)]
 struct Thread {
-    /// Blocks of variables by instance and module number.
+    /// Blocks of thread-local variables by instance identifier and module index.
     blocks: RefCell<HashMap<(u64, usize), Block>>,
     exits: RefCell<Vec<(InstanceId, ExitFunction)>>,
 }
@@ -315,7 +318,7 @@ impl Drop for End {
         }
         // SAFETY: the function `thread` created the pointer from a box, and only this destructor frees the box.
         let kept = unsafe { &*thread };
-        // Destructors may use thread-local variables and may register further destructors.
+        // Destructors of thread-local objects may use thread-local variables and may register further destructors.
         while let Some((instance, exit)) = { kept.exits.borrow_mut().pop() } {
             if loaded::is_alive(instance) {
                 // SAFETY: the instance that registered the destructor is mapped, as checked above.
@@ -331,11 +334,12 @@ impl Drop for End {
     }
 }
 
-/// Returns the thread-local state of this thread. The state lives until the thread ends.
+/// Returns the state of the current host thread. The state lives until the thread ends.
 fn thread() -> &'static Thread {
     if THREAD.get().is_null() {
         THREAD.set(Box::into_raw(Box::default()));
-        // The access registers the destructor. While the thread ends, the access fails and the state is leaked.
+        // The access of `END` registers the destructor of `End`. While the thread ends, the access fails and the
+        // state is leaked.
         let _ = END.try_with(|_| ());
     }
     // SAFETY: the pointer was set above, and the state is not freed before the thread ends.
@@ -346,11 +350,12 @@ fn thread() -> &'static Thread {
 fn of_thread(own: &Own) -> *mut u8 {
     let mut blocks = thread().blocks.borrow_mut();
     let entry = blocks.entry((own.instance, own.module));
-    // SAFETY: the image belongs to the calling instance, which is therefore mapped.
+    // SAFETY: the initial values belong to the calling instance, which is therefore mapped.
     entry.or_insert_with(|| (unsafe { own.template.allocate(own.image) }, own.template)).0
 }
 
-/// Registers `exit` for the end of this thread. The handler runs only if the instance is still mapped at that time.
+/// Registers the exit handler `exit` for the end of the current host thread. The exit handler runs only if the
+/// instance is still mapped when the thread ends.
 pub(super) fn at_thread_end(instance: InstanceId, exit: ExitFunction) {
     thread().exits.borrow_mut().push((instance, exit));
 }

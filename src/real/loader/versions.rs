@@ -9,7 +9,8 @@ use super::error::{FileFault, malformed};
 
 /// Versions of a file's symbols.
 pub(super) struct Versions<'a> {
-    /// Version number of each symbol, 2 bytes per symbol. The table is empty if symbols have no versions.
+    /// Version number of each symbol, with 2 bytes per symbol. The table is empty if the file's symbols have no
+    /// versions.
     table: &'a [u8],
     needed: HashMap<u16, &'a str>,
 }
@@ -54,8 +55,8 @@ impl<'a> Versions<'a> {
         self.needed.get(&(self.index(symbol)? & 0x7fff)).copied()
     }
 
-    /// Returns true if the definition of `symbol` is an old version, which only references with the same version can
-    /// use.
+    /// Returns true if the definition of the symbol with the index `symbol` is an old version, which only references
+    /// with the same version can use.
     pub fn is_old(&self, symbol: u32) -> bool {
         self.index(symbol).is_some_and(|index| index & 0x8000 != 0)
     }

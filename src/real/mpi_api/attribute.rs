@@ -14,7 +14,8 @@ use mcpsim_core::mpi::abi::{self, Handle};
 /// Attribute keys with their values, in the order in which the program set the attributes.
 pub type Attributes = Vec<(c_int, usize)>;
 
-/// Kind of MPI object to which attributes are attached. Each kind of object has separate keys.
+/// Class of MPI objects with attributes: communicators, datatypes or windows. Each class of objects has separate
+/// attribute keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Holder {
@@ -24,7 +25,7 @@ pub enum Holder {
 }
 
 /// Function of a program that copies an attribute. The arguments are object, key, extra state, value, location of the
-/// new value, and location of a flag that requests that the copy is attached.
+/// new value, and location of a flag. The flag states whether the duplicate gets the attribute.
 pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// Function of a program that is called when an attribute is deleted. The arguments are object, key, value and extra
 /// state.
@@ -37,35 +38,35 @@ pub enum Copying {
     Never,
     /// MPI_DUP_FN: the attribute is copied.
     Always,
-    /// This function of the program decides whether the attribute is copied.
+    /// The program's copy function in the field decides whether the attribute is copied.
     Ask(CopyFunction),
 }
 
-/// An attribute key.
+/// An attribute key of the program.
 #[derive(Clone, Copy, Debug)]
 pub struct AttributeKey {
     pub of: Holder,
     pub copy: Copying,
-    /// Function that is called when an attribute with this key is deleted.
+    /// Function of the program that is called when an attribute with the key is deleted.
     pub delete: Option<DeleteFunction>,
     /// Extra state that is passed to the copy function and to the delete function.
     pub extra: *mut c_void,
-    /// True after MPI_Comm_free_keyval or a similar function. A freed key exists as long as attributes use the key.
+    /// True after MPI_Comm_free_keyval or a similar function. A freed key exists as long as attributes use it.
     pub freed: bool,
 }
 
-/// Number of the first key that a program creates.
+/// Value of the first attribute key that a program creates.
 const FIRST_KEY: c_int = 1024;
 
 /// Attribute keys of a rank, and the values of predefined attributes.
 #[derive(Debug)]
 pub struct AttributeKeys {
     keys: RefCell<Vec<AttributeKey>>,
-    /// Integers to which the values of predefined attributes point. The first integer belongs to the key
+    /// Integers to which the values of predefined attributes point. The first integer is the value of
     /// [`abi::MPI_TAG_UB`].
     predefined: [Cell<c_int>; 7],
-    /// Attributes of windows, by window handle. The creation of a window adds its entry, and MPI_Win_free removes the
-    /// entry.
+    /// Attributes of windows, by window handle. The creation of a window adds its attributes, and MPI_Win_free
+    /// removes the attributes.
     pub windows: RefCell<BTreeMap<Handle, Rc<OfWindow>>>,
 }
 
@@ -86,7 +87,8 @@ impl OfWindow {
 }
 
 impl AttributeKeys {
-    /// Creates the table of keys for a rank. The rank runs program number `program` in a run with `size` ranks.
+    /// Creates the table of attribute keys for a rank. The rank runs the program with the index `program` in a run
+    /// with `size` ranks.
     pub fn new(size: u32, program: usize) -> Self {
         let value = |key| match key {
             abi::MPI_TAG_UB => TAG_UB,
@@ -115,17 +117,17 @@ impl AttributeKeys {
         self.predefined[(abi::MPI_LASTUSEDCODE - abi::MPI_TAG_UB) as usize].set(code);
     }
 
-    /// Adds a key and returns the key's number.
+    /// Adds an attribute key and returns the key's value.
     pub fn add(&self, key: AttributeKey) -> c_int {
         let mut keys = self.keys.borrow_mut();
         keys.push(key);
         FIRST_KEY + keys.len() as c_int - 1
     }
 
-    /// Frees a key. Attributes may still use a freed key, and the program may free the key again.
+    /// Frees an attribute key. Attributes may still use a freed key, and the program may free the key again.
     ///
     /// # Errors
-    /// MPI_ERR_KEYVAL if the number is not a valid attribute key for this kind of object.
+    /// MPI_ERR_KEYVAL if `number` is not a valid attribute key for objects of the class `of`.
     pub fn free(&self, of: Holder, number: c_int) -> MpiResult {
         if self.key(number).is_some_and(|key| key.of == of) {
             self.keys.borrow_mut()[(number - FIRST_KEY) as usize].freed = true;
@@ -138,10 +140,10 @@ impl AttributeKeys {
         self.keys.borrow().get(usize::try_from(number.checked_sub(FIRST_KEY)?).ok()?).copied()
     }
 
-    /// Returns the key with this number if the key belongs to objects of the kind `of`.
+    /// Returns the attribute key with the value `number` if the key belongs to objects of the class `of`.
     ///
     /// # Errors
-    /// MPI_ERR_KEYVAL if the number is not a valid attribute key for this kind of object.
+    /// MPI_ERR_KEYVAL if `number` is not a valid attribute key for objects of the class `of`.
     pub fn usable(&self, of: Holder, number: c_int) -> MpiResult<AttributeKey> {
         let what = match (number, of) {
             (abi::MPI_KEYVAL_INVALID, _) => "the key is MPI_KEYVAL_INVALID".to_owned(),
@@ -163,7 +165,7 @@ impl AttributeKeys {
 }
 
 impl MpiProcess {
-    /// Calls a function of the program within an MPI function. The called function may call MPI functions.
+    /// Calls a function of the program within an MPI function. The function of the program may call MPI functions.
     pub fn call_back<R>(&self, function: impl FnOnce() -> R) -> R {
         let name = self.function.get();
         self.start_timer();
@@ -180,7 +182,7 @@ impl MpiProcess {
     /// `from` (MPI-3.1, section 6.7.2).
     ///
     /// # Errors
-    /// A copy function of the program returns an error. In this case the duplicate must not be created.
+    /// A copy function of the program returns an error, and the duplicate must not be created.
     pub fn copy_attributes(&self, from: Handle, list: &[(c_int, usize)]) -> MpiResult<Attributes> {
         let mut copies = Attributes::new();
         for &(number, value) in list {
@@ -192,7 +194,7 @@ impl MpiProcess {
                     let (mut new, mut attach): (usize, c_int) = (0, 0);
                     let to: *mut usize = &mut new;
                     let value = value as *mut c_void;
-                    // SAFETY: the program registered this function with this signature, and the two result pointers
+                    // SAFETY: the program registered the function with this signature, and the two result pointers
                     // point to local variables.
                     let code =
                         self.call_back(|| unsafe { copy(from, number, key.extra, value, to.cast(), &mut attach) });
@@ -226,8 +228,8 @@ impl MpiProcess {
     pub fn delete_attribute(&self, from: Handle, number: c_int, value: usize) -> MpiResult {
         let key = self.attributes.key(number).expect("attributes have keys");
         let Some(delete) = key.delete else { return Ok(()) };
-        // SAFETY: the program registered this function with this signature, and the program provided the value and the
-        // extra state.
+        // SAFETY: the program registered the function with this signature, and provided the value and the extra
+        // state.
         let code = self.call_back(|| unsafe { delete(from, number, value as *mut c_void, key.extra) });
         self.callback_result(code, "delete", number)
     }
@@ -246,7 +248,7 @@ pub fn take(list: &mut Attributes, key: c_int) -> Option<usize> {
     Some(list.remove(place).1)
 }
 
-/// Returns the value of the attribute `key`.
+/// Returns the value of the attribute `key` in `list`.
 pub fn find(list: &Attributes, key: c_int) -> Option<usize> {
     list.iter().find(|&&(known, _)| known == key).map(|&(_, value)| value)
 }

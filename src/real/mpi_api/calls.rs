@@ -1,5 +1,5 @@
-//! MPI functions that programs call. The modules follow the chapters of the MPI standard. The loader finds the
-//! functions in the table of this module.
+//! MPI functions that simulated programs call. The modules follow the chapters of the MPI standard. The loader finds
+//! the MPI functions in the table of the module `calls`.
 
 #[macro_use]
 mod define;
@@ -38,7 +38,7 @@ pub use probe::Matched;
 
 use crate::process::Function;
 
-/// Tables of the MPI functions of all chapters. The names do not have the P of the profiling interface.
+/// Tables of the MPI functions of all chapters of the MPI standard. The names start with MPI_, not PMPI_.
 const CHAPTERS: &[&[(&str, Function)]] = &[
     absent::TABLE,
     attributes::OLD_NAMES,

@@ -1,6 +1,6 @@
-//! Executes collectives with the program's data. Schedules move data between the buffers of ranks. A blocking
-//! collective runs in the fiber of the rank. A nonblocking collective runs in a strand, which is a separate fiber of
-//! the rank.
+//! Executes collectives with the program's data. Schedules of collectives move data between the buffers of ranks. A
+//! blocking collective runs in the fiber of the rank. A nonblocking collective runs in a strand, which is a separate
+//! fiber of the rank.
 
 mod mover;
 pub mod own;
@@ -43,7 +43,7 @@ impl<M: CheckedMover> CollectivePart<M> {
         CollectiveCall { collective, comm, root, sizes, algorithm: None }
     }
 
-    /// Returns the description of the collective for the engine.
+    /// Returns the description of the collective for the simulation engine.
     fn entry(&self, p: &MpiProcess, form: CallForm) -> CollectiveEntry {
         let (call, mover) = (self.call(), &self.mover);
         let choice =
@@ -52,15 +52,15 @@ impl<M: CheckedMover> CollectivePart<M> {
         CollectiveEntry { name: p.function.get(), method, bytes: rule_size(&call) }
     }
 
-    /// Returns the description of the collective for a recording. The collective has the number `sequence` in its
-    /// communicator.
+    /// Returns the description of the collective for a recording of MPI calls. `sequence` is the collective's
+    /// sequence number in its communicator.
     fn called(&self, sequence: u32) -> CalledCollective {
         let (call, mover) = (self.call(), &self.mover);
         let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
         CalledCollective { call, data, sequence }
     }
 
-    /// Executes the collective between the engine calls Enter and Leave.
+    /// Executes the collective between the calls Enter and Leave of the simulation engine.
     fn entered(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         if p.tells_collectives.get() {
             p.called.replace(Some(Box::new(self.called(sequence))));
@@ -71,7 +71,8 @@ impl<M: CheckedMover> CollectivePart<M> {
         result
     }
 
-    /// Executes the collective in the current task. The collective has the number `sequence` in its communicator.
+    /// Executes the collective in the current task. `sequence` is the collective's sequence number in its
+    /// communicator.
     ///
     /// # Errors
     /// The sizes of the collective's blocks are invalid.
@@ -102,8 +103,8 @@ impl<M: CheckedMover> CollectivePart<M> {
 }
 
 impl CollectivePart {
-    /// Prepares the collective for a strand. If the rank ends before the collective, the program's buffers are replaced
-    /// by copies.
+    /// Prepares the collective for a strand, which is a separate fiber of the rank. If the rank ends before the
+    /// collective, copies replace the program's buffers.
     fn in_strand(self, p: &MpiProcess) -> CollectivePart<StrandMover> {
         let CollectivePart { collective, comm, root, sizes, mover } = self;
         let mover = StrandMover::new(p, mover, comm.size());
@@ -118,12 +119,12 @@ type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
 pub enum CollectivePlan {
     /// The collective follows a schedule of the simulator.
     Part(Box<CollectivePart>),
-    /// The collective on this communicator is executed by its own code, without a schedule.
+    /// The collective on the communicator in the first field is executed by its own code, without a schedule.
     Code(Rc<Comm>, Code),
 }
 
 impl CollectivePlan {
-    /// Creates a plan for `body`, which is collective over `comm`.
+    /// Creates a plan for the code `body`, which is collective over the communicator `comm`.
     pub fn code(comm: &Rc<Comm>, body: impl FnOnce(&MpiProcess, u32) -> MpiResult + 'static) -> Self {
         CollectivePlan::Code(comm.clone(), Box::new(body))
     }
@@ -143,7 +144,7 @@ impl CollectivePlan {
         }
     }
 
-    /// Executes the plan between the engine calls Enter and Leave.
+    /// Executes the plan between the calls Enter and Leave of the simulation engine.
     fn carry_out(self, p: &MpiProcess, form: CallForm, sequence: u32) -> MpiResult {
         match self {
             CollectivePlan::Part(part) => part.entered(p, form, sequence),
@@ -156,7 +157,7 @@ impl CollectivePlan {
         }
     }
 
-    /// Executes the collective in the task of the rank.
+    /// Executes the collective in the main task of the rank.
     ///
     /// # Errors
     /// Errors of the collective.
@@ -167,11 +168,11 @@ impl CollectivePlan {
         self.carry_out(p, CallForm::Blocking, sequence)
     }
 
-    /// Starts the collective in a strand, which runs concurrently with the task of the rank. Returns the handle of the
-    /// collective's request.
+    /// Starts the collective in a strand, which is a fiber that runs concurrently with the main task of the rank.
+    /// Returns the handle of the collective's request.
     ///
     /// # Errors
-    /// The system has no memory for another strand.
+    /// The operating system has no memory for another strand.
     pub fn start(self, p: &MpiProcess) -> MpiResult<Handle> {
         let comm = self.comm().clone();
         let sequence = comm.next_sequence();

@@ -13,7 +13,7 @@ use super::{CodeOrigin, ProgramFile};
 const KEYS: [&str; 10] =
     ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "directory", "ranks"];
 
-/// A `[program]` table of a document.
+/// A `[program]` table of a TOML document.
 pub(super) struct ProgramTable<'a> {
     pub document: &'a Document,
     /// Key of the table in the document, such as `program` or `program[1]`.
@@ -21,7 +21,7 @@ pub(super) struct ProgramTable<'a> {
 }
 
 impl ProgramTable<'_> {
-    /// Reads the table. Relative paths in the table refer to `directory`.
+    /// Parses the `[program]` table. Relative paths in the table refer to `directory`.
     pub fn read(&self, directory: &Path) -> Result<ProgramFile, ConfigError> {
         if let Some(key) = self.entries()?.keys().find(|key| !KEYS.contains(&key.as_str())) {
             let place = self.place(key);
@@ -89,7 +89,7 @@ impl ProgramTable<'_> {
         }
     }
 
-    /// Returns the list of words at `key`. Numbers in the list are converted to words.
+    /// Returns the list of words at the TOML key `key`. Numbers in the list are converted to words.
     fn words(&self, key: &str) -> Result<Vec<String>, ConfigError> {
         let expected = "a list of words such as [\"-n\", \"128\"]";
         match self.get(key)? {
@@ -175,14 +175,14 @@ impl ProgramTable<'_> {
             },
         };
         let around = [self.words("flags")?, self.words("libraries")?];
-        // An empty path means the current directory, but a process cannot be started with an empty path as its
-        // directory.
+        // An empty path means the current directory, but the system rejects an empty path as the start directory of a
+        // process.
         let here = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
         let directory = std::path::absolute(here).unwrap_or_else(|_| here.to_owned());
         Ok(CodeOrigin::Sources { files, language, around, directory })
     }
 
-    /// Returns the absolute path of the file `name`, which must exist.
+    /// Returns the absolute path of the file `name`. The file must exist.
     fn file(&self, key: &str, directory: &Path, name: &str) -> Result<PathBuf, ConfigError> {
         let path = directory.join(name);
         let path = std::path::absolute(&path).unwrap_or(path);

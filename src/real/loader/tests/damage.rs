@@ -1,5 +1,5 @@
-//! Tests with damaged program files. Loading a damaged file returns an error or an image that is consistent with the
-//! file, and never panics.
+//! Tests with damaged program files. The loader returns an error or an image that is consistent with the file, and
+//! never panics.
 
 use super::*;
 

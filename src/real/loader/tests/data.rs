@@ -1,4 +1,4 @@
-//! Tests of instance data: the data is private to each instance, and its addresses are relocated.
+//! Tests of instance data. The data is private to each instance, and addresses in the data are relocated.
 
 use super::*;
 
@@ -62,8 +62,8 @@ fn untouched_zeros_cost_no_memory() {
     for (index, instance) in instances.iter().enumerate() {
         assert_eq!(call(instance, "touch", index as i32), index as i32);
     }
-    // The instances have 64 GiB of zeros, which must not use memory. The margin allows for other tests that allocate
-    // memory concurrently.
+    // The instances have 64 GiB of zeros, which must not use memory. The margin of 600 MiB allows for other tests
+    // that allocate memory concurrently.
     assert!(resident() < before + (600 << 20), "{} {before}", resident());
 }
 

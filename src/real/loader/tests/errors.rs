@@ -94,7 +94,7 @@ fn libraries_that_ranks_cannot_have_for_their_own_are_named_with_the_way_out() {
          counter; compile with -fPIC and without -ftls-model; or have all ranks share one copy of it: \
          --share-library libfixed"
     );
-    // Libraries with relocations in code are rejected, because ranks could not share their code.
+    // Libraries with relocations in code are rejected, because ranks could not share the relocated code.
     let library = "int value; __asm__(\".text\\n.quad value\"); int count(int n) { return value += n; }";
     workshop.library("libtext.so", library, &["-Wl,-z,notext"]);
     let text = workshop.failure(source, &["-L.", "-ltext", "-Wl,-rpath,$ORIGIN"]);

@@ -67,7 +67,7 @@ fn libraries_of_networks_are_shared_where_only_libraries_need_them() {
     let (one, two) = (fresh(&image), fresh(&image));
     assert_eq!((call(&one, "go", 1), call(&two, "go", 1)), (1, 2));
     assert_eq!(image.shared(), [workshop.path("libcurl.so.4").canonicalize().unwrap().display().to_string()]);
-    // A library that the program needs directly is per rank, even if libraries of the program also need it.
+    // A library that the program needs directly has one copy per rank, even if libraries of the program also need it.
     let source = "extern int middle(int), fetch(int); int go(int n) { return middle(n) + fetch(n); }";
     let image = workshop.image(source, &["-L.", "-lmiddle", "-l:libcurl.so.4", "-Wl,-rpath,$ORIGIN"]);
     let (one, two) = (fresh(&image), fresh(&image));

@@ -1,4 +1,4 @@
-//! Tests as many instances as a large run has.
+//! Test that creates as many instances of a program as a large run has.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn thousands_of_instances_have_a_mapping_of_the_file_each() {
     for (rank, instance) in instances.iter().enumerate() {
         assert_eq!(call(instance, "get", 0), 2 * rank as i32);
     }
-    // Each rank has one mapping of the file. The rank's second mapping contains the data and is anonymous.
+    // Each rank has one mapping of the program file. The rank's second mapping contains the data and is anonymous.
     assert_eq!(mappings(), RANKS);
     drop(instances);
     assert_eq!(mappings(), 0);

@@ -45,7 +45,8 @@ fn other_threads_have_variables_of_their_own() {
         assert_eq!(call(&instance, "thread", 4), 11_012);
         assert_eq!(call(&instance, "add", 1), 9);
         set_main(None);
-        // This thread no longer runs the rank, so the thread has a separate block of the instance's variables.
+        // The host thread no longer runs the rank, so the host thread has a separate block of the instance's
+        // variables.
         assert_eq!(call(&instance, "add", 5), 12);
     }
 }

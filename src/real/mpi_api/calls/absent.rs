@@ -1,5 +1,6 @@
 //! Unsupported MPI functions: file functions (MPI-3.1, chapter 13) and dynamic processes (MPI-3.1, chapter 10).
-//! Programs with calls of these functions can be linked. A call is an error whose message names the function.
+//! Programs that contain calls of unsupported functions can be linked, but the call is an error whose message names
+//! the function.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -12,7 +13,7 @@ use mcpsim_core::mpi::abi;
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// Ends the run with an error. The arguments are ignored.
+            /// Ends the run with an error that names the unsupported MPI function. The arguments are ignored.
             #[allow(non_snake_case)]
             extern "C" fn $name() -> c_int {
                 define::run(stringify!($name), |_| {

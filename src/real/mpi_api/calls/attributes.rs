@@ -53,7 +53,7 @@ unsafe fn create(
     extra: *mut c_void,
 ) -> MpiResult {
     // SAFETY: MPI requires the program to pass addresses of functions with these signatures. The special values were
-    // handled above, and null becomes `None`.
+    // handled above, and a null pointer becomes `None`.
     let (copy, delete) = unsafe {
         let copy = match copy {
             abi::MPI_NULL_COPY_FN => Copying::Never,
@@ -184,7 +184,7 @@ mpi_functions! {
     }
 }
 
-/// Deprecated functions of MPI-1 with their replacements.
+/// Deprecated attribute functions of MPI-1, with the current functions.
 pub const OLD_NAMES: &[(&str, Function)] = &[
     ("MPI_Keyval_create", Function(MPI_Comm_create_keyval as *const ())),
     ("MPI_Keyval_free", Function(MPI_Comm_free_keyval as *const ())),

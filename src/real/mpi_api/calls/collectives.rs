@@ -31,7 +31,7 @@ fn apart(shared: bool, comm: &Comm) -> MpiResult {
     .map_err(|error| error.on_comm(comm.handle))
 }
 
-/// Converts arrays of counts and displacements in items to counts and displacements in bytes, for each block.
+/// Converts counts and displacements of each block from items to bytes.
 unsafe fn varying(
     ranks: u32,
     counts: *const c_int,
@@ -39,7 +39,7 @@ unsafe fn varying(
     datatype: &Datatype,
 ) -> MpiResult<Rc<[(usize, isize)]>> {
     let block = |block: usize| {
-        // SAFETY: MPI requires the program to pass arrays with one entry per rank.
+        // SAFETY: MPI requires the program to pass arrays with one element per rank.
         let (count, displacement) = unsafe { (*counts.add(block), *displs.add(block)) };
         let count = error::count(count, &format!("count {block}"))?;
         Ok((count, displacement as isize * datatype.extent() as isize))
@@ -47,7 +47,7 @@ unsafe fn varying(
     (0..ranks as usize).map(block).collect()
 }
 
-/// Returns the size in bytes of each block.
+/// Returns the size of each block of a collective in bytes.
 fn sizes(blocks: &[(usize, isize)], datatype: &Datatype) -> Sizes {
     Sizes::Each(blocks.iter().map(|(count, _)| bytes(count * datatype.size())).collect())
 }
@@ -119,7 +119,7 @@ fn bcast(
     }))
 }
 
-/// Copies the program's buffer, for collectives that overwrite their input buffer before they have read all of it.
+/// Copies the program's buffer, for collectives that overwrite the input buffer before the whole buffer is read.
 fn copied(buffer: &CallBuffer) -> Region {
     let own = Region::room(&buffer.datatype, buffer.count);
     // SAFETY: MPI requires `count` items in the program's buffer, and the new region has room for `count` items.
@@ -212,7 +212,7 @@ unsafe fn reduce_scatter(
     Ok(CollectivePart { collective: Collective::ReduceScatter, comm, root: 0, sizes, mover }.into())
 }
 
-/// Stores the signatures of data that is sent to the root or received from the root, if the check of calls is enabled.
+/// Stores the signatures of data that the root sends or receives, if the check of MPI calls is enabled.
 fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<PeerSignatures>; 2]) {
     p.compare(|| {
         let [sent, received] = data();
@@ -220,7 +220,7 @@ fn compare_rooted(p: &MpiProcess, root: c_int, data: impl FnOnce() -> [Option<Pe
     });
 }
 
-/// Stores the signatures of data that all ranks exchange, if the check of calls is enabled.
+/// Stores the signatures of data that all ranks exchange, if the check of MPI calls is enabled.
 fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&Region, u32)) {
     p.compare(|| {
         let [sent, received] = [sent.signatures(to), received.signatures(from)].map(Some);
@@ -228,7 +228,7 @@ fn compare_all(p: &MpiProcess, (sent, to): (&Region, u32), (received, from): (&R
     });
 }
 
-/// A buffer argument as the program passes it: address, count and datatype handle.
+/// A buffer argument as the program passes it to MPI: address, count and datatype handle.
 pub type Argument = (*const c_void, c_int, Handle);
 
 unsafe fn gather(
@@ -242,7 +242,7 @@ unsafe fn gather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Gather } else { Collective::Gatherv };
     if comm.is_inter() {
-        // SAFETY: the caller guarantees that the arrays have one entry per rank of the remote group.
+        // SAFETY: the caller guarantees that the arrays have one element per rank of the remote group.
         return unsafe {
             super::intercomm::gather(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -255,7 +255,7 @@ unsafe fn gather(
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the caller guarantees that the arrays of `all` have one entry per rank of the communicator.
+    // SAFETY: the caller guarantees that the arrays of `all` have one element per rank of the communicator.
     let (shape, sizes) = unsafe { all.shape(&result, comm.size())? };
     let output = result.region(shape);
     let input =
@@ -278,7 +278,7 @@ unsafe fn scatter(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Scatter } else { Collective::Scatterv };
     if comm.is_inter() {
-        // SAFETY: the caller guarantees that the arrays have one entry per rank of the remote group.
+        // SAFETY: the caller guarantees that the arrays have one element per rank of the remote group.
         return unsafe {
             super::intercomm::scatter(p, comm, send, recv, |buffer, ranks| all.shape(buffer, ranks), root_argument)
         };
@@ -291,7 +291,7 @@ unsafe fn scatter(
         return Ok(CollectivePart { collective, comm, root, sizes: Sizes::Same(mine.size()), mover }.into());
     }
     let source = CallBuffer::new(p, send.0, send.1, send.2)?;
-    // SAFETY: the caller guarantees that the arrays of `all` have one entry per rank of the communicator.
+    // SAFETY: the caller guarantees that the arrays of `all` have one element per rank of the communicator.
     let (shape, sizes) = unsafe { all.shape(&source, comm.size())? };
     let input = source.region(shape);
     let output =
@@ -313,7 +313,7 @@ unsafe fn allgather(
     let comm = p.comm(comm)?;
     let collective = if let BufferBlocks::Same = all { Collective::Allgather } else { Collective::Allgatherv };
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the caller guarantees that the arrays of `all` have one entry per peer.
+    // SAFETY: the caller guarantees that the arrays of `all` have one element per peer rank.
     let (shape, sizes) = unsafe { all.shape(&result, comm.peers().size())? };
     let output = result.region(shape);
     if comm.is_inter() {
@@ -341,19 +341,19 @@ unsafe fn alltoall(
     let collective = if let BufferBlocks::Same = sent { Collective::Alltoall } else { Collective::Alltoallv };
     let ranks = comm.peers().size();
     let result = CallBuffer::new(p, recv.0, recv.1, recv.2)?;
-    // SAFETY: the caller guarantees that the arrays of `received` have one entry per peer.
+    // SAFETY: the caller guarantees that the arrays of `received` have one element per peer rank.
     let (shape, received_sizes) = unsafe { received.shape(&result, ranks)? };
     let output = result.region(shape);
     let (input, sizes) = if in_place(send.0) {
-        // The data is copied, because received data would overwrite data that is not sent yet.
+        // The send data is copied, because received data would overwrite data that is not sent yet.
         (output.copy(ranks), received_sizes)
     } else {
         let source = CallBuffer::new(p, send.0, send.1, send.2)?;
-        // SAFETY: the caller guarantees that the arrays of `sent` have one entry per peer.
+        // SAFETY: the caller guarantees that the arrays of `sent` have one element per peer rank.
         let (shape, sizes) = unsafe { sent.shape(&source, ranks)? };
         (source.region(shape), sizes)
     };
-    // The datatype of an in-place buffer is taken from the output, because the copy of the buffer consists of bytes.
+    // The datatype of an in-place buffer is the datatype of the output, because a copied buffer consists of bytes.
     compare_all(p, (if in_place(send.0) { &output } else { &input }, ranks), (&output, ranks));
     exchange(comm, collective, input, output, sizes)
 }
@@ -381,7 +381,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
     let ranks = comm.peers().size();
     let region = |(base, counts, displs, types): Mixed| -> MpiResult<Region> {
         let block = |block: usize| {
-            // SAFETY: MPI requires the program to pass arrays with one entry per rank.
+            // SAFETY: MPI requires the program to pass arrays with one element per rank.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
             Ok((error::count(count, &format!("count {block}"))?, at as isize, p.committed(datatype)?))
         };

@@ -19,7 +19,7 @@ impl MpiProcess {
     /// Returns the intercommunicator of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_COMM if the handle is not a valid communicator.
+    /// MPI_ERR_COMM if the handle is not a valid intercommunicator.
     pub fn inter_comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
         let comm = self.comm(handle)?;
         error::expect(comm.is_inter(), abi::MPI_ERR_COMM, || {
@@ -32,7 +32,7 @@ impl MpiProcess {
     /// Returns the intracommunicator of `handle`.
     ///
     /// # Errors
-    /// MPI_ERR_COMM if the handle is not a valid communicator.
+    /// MPI_ERR_COMM if the handle is not a valid intracommunicator.
     pub fn intra_comm(&self, handle: Handle) -> MpiResult<Rc<Comm>> {
         let comm = self.comm(handle)?;
         error::expect(!comm.is_inter(), abi::MPI_ERR_COMM, || {
@@ -42,11 +42,11 @@ impl MpiProcess {
         Ok(comm)
     }
 
-    /// Adds a communicator that is derived from `old` and has the same error handler. If `remote` is given, the new
-    /// communicator is an intercommunicator. Ranks that are not members receive MPI_COMM_NULL.
+    /// Adds a communicator that is derived from `old` and has the same error handler. If `remote` is not `None`, the
+    /// new communicator is an intercommunicator. Ranks that are not members receive MPI_COMM_NULL.
     ///
     /// # Errors
-    /// No communicator number is free.
+    /// No communicator identifier is free.
     pub fn make_comm(&self, old: &Comm, number: u32, local: Group, remote: Option<Group>) -> MpiResult<Handle> {
         error::expect(number < MOST_COMMS, abi::MPI_ERR_OTHER, || {
             format!("the run has made {MOST_COMMS} communicators: expected less")
@@ -68,16 +68,16 @@ impl MpiProcess {
     }
 }
 
-/// Returns a new communicator number if the calling rank is the leader of `comm`, and 0 otherwise.
+/// Returns a new communicator identifier if the calling rank is the leader of `comm`, and 0 otherwise.
 pub fn offer(p: &MpiProcess, comm: &Comm) -> u32 {
     if comm.rank() == 0 { p.new_comm() } else { 0 }
 }
 
-/// Agrees with all members of `comm` on a number for a new communicator. `sequence` is the sequence number of the
-/// collective.
+/// Agrees with all members of `comm` on the identifier of a new communicator. `sequence` is the sequence number of
+/// the collective that creates the communicator.
 ///
 /// # Errors
-/// Errors of the schedule that exchanges the numbers.
+/// Errors of the schedule that exchanges the communicator identifiers.
 pub fn agree(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32) -> MpiResult<u32> {
     match comm.is_inter() {
         true => Ok(own::leaders_tell(p, comm, sequence, &[offer(p, comm)], 1)?[0]),
@@ -154,8 +154,8 @@ fn create_group(
     subset(&group, &comm)?;
     let tag = message_tag(tag, &comm)?;
     let Some(rank) = group.member(p.rank) else {
-        // The standard requires the call only from members of the group. Other callers receive MPI_COMM_NULL, as in MPI
-        // libraries.
+        // The standard requires the call of the creating function only from members of the group. Other callers
+        // receive MPI_COMM_NULL, as in MPI libraries.
         let alone = mcpsim_core::mpi::CommMember::new(comm.local.id(), 0, Group::from_ranks(vec![p.rank]));
         return Ok(CollectivePlan::code(&Rc::new(Comm::intra(comm.handle, alone)), move |_, _| {
             // SAFETY: MPI requires the program to pass a result pointer that remains valid until the operation
@@ -176,7 +176,7 @@ fn create_group(
     }))
 }
 
-/// Checks a tag that identifies the creation of a communicator.
+/// Checks the tag argument of a function that creates a communicator.
 ///
 /// # Errors
 /// MPI_ERR_TAG if the tag is negative.
@@ -186,7 +186,7 @@ pub fn message_tag(tag: c_int, comm: &Comm) -> MpiResult<u32> {
 }
 
 /// Returns the members of `group` whose colour is `colour`, ordered by key and then by rank. `table` contains the
-/// colour and the key of each member.
+/// colour and the key of each member of the group.
 fn of_colour(table: &[u32], colour: u32, group: &Group) -> Group {
     let members = table.chunks_exact(2).zip(0u32..).filter(|(pair, _)| pair[0] == colour);
     let mut members: Vec<(c_int, u32)> = members.map(|(pair, member)| (pair[1] as c_int, member)).collect();
@@ -205,7 +205,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
         let (mine, offered) = (colour as u32, offer(p, &old));
         let (number, local, remote) = match &old.remote {
             None => {
-                // The allgather also distributes the number for the new communicator.
+                // The allgather also distributes the identifier of the new communicator.
                 let all = own::allgather(p, &old, sequence, &[mine, key as u32, offered])?;
                 let table: Vec<u32> = all.chunks_exact(3).flat_map(|member| [member[0], member[1]]).collect();
                 (all[2], table, None)
@@ -229,7 +229,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
     }))
 }
 
-/// Returns the colour of the calling rank for MPI_Comm_split_type, which is the rank's node.
+/// Executes MPI_Comm_split_type, in which the colour of a rank is the rank's node.
 fn shared(p: &MpiProcess, comm: Handle, split_type: c_int) -> MpiResult<c_int> {
     match split_type {
         abi::MPI_UNDEFINED => Ok(abi::MPI_UNDEFINED),
@@ -251,7 +251,8 @@ fn free(p: &MpiProcess, comm: *mut Handle) -> MpiResult {
     .map_err(|error| error.on_comm(handle))?;
     let attributes = object.attributes.take();
     p.delete_attributes(handle, attributes).map_err(|error| error.on_comm(handle))?;
-    // Pending operations hold a reference, so the communicator exists until they complete.
+    // Pending operations hold a reference to the communicator, so the communicator exists until the operations
+    // complete.
     p.comms.borrow_mut().remove(handle);
     // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     unsafe { *comm = abi::MPI_COMM_NULL };

@@ -40,8 +40,8 @@ pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c
     code
 }
 
-/// Defines the MPI functions of one chapter, and the table `TABLE` of these functions. In `fn MPI_Name(p; …)`, `p` is
-/// the calling rank. The body returns an [`MpiResult`]. An error is passed to the responsible error handler.
+/// Defines the MPI functions of one chapter, and the table `TABLE` of the functions. In `fn MPI_Name(p; …)`, `p` is
+/// the calling rank. The body returns an [`MpiResult`]. The responsible error handler receives an error.
 macro_rules! mpi_functions {
     ($($(#[$meta:meta])* fn $name:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(
@@ -56,7 +56,8 @@ macro_rules! mpi_functions {
                             return Err(no_room(stringify!($argument)));
                         }
                     )*
-                    // SAFETY: the MPI standard requires the program to pass valid arguments, on which the body relies.
+                    // SAFETY: the MPI standard requires the program to pass valid arguments, on which the body
+                    // relies.
                     #[allow(unused_unsafe)]
                     unsafe { $body }
                 })
@@ -68,7 +69,8 @@ macro_rules! mpi_functions {
     };
 }
 
-/// Defines the blocking and the nonblocking MPI function of a collective. Both functions execute the same plan.
+/// Defines the blocking and the nonblocking MPI function of a collective. The blocking and the nonblocking function
+/// execute the same plan.
 macro_rules! collectives {
     ($($blocking:ident $started:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $plan:block)*) => {
         mpi_functions! {

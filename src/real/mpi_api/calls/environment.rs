@@ -1,4 +1,4 @@
-//! Functions for the environment: initialisation, finalisation, time, names and versions (MPI-3.1, chapter 8 and
+//! Functions for the MPI environment: initialisation, finalisation, time, names and versions (MPI-3.1, chapter 8 and
 //! section 14.2.4).
 #![allow(unsafe_code)]
 
@@ -107,11 +107,11 @@ mpi_functions! {
 #[allow(non_snake_case)]
 unsafe extern "C" fn MPI_Wtime() -> f64 {
     let time = with_current(|p| {
-        // The function name is set because the local execution block that is charged here ends at MPI_Wtime.
+        // The function name is set because the local execution block that ends here is charged to MPI_Wtime.
         p.function.set("MPI_Wtime");
         p.wtime().as_seconds()
     });
-    // On a thread that runs no rank, the function returns 0, which is the start of the run.
+    // On a thread that runs no rank, MPI_Wtime returns 0, which is the start of the run.
     time.unwrap_or(0.0)
 }
 

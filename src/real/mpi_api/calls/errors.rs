@@ -97,7 +97,7 @@ mpi_functions! {
     }
 }
 
-/// Deprecated functions of MPI-1 with their replacements.
+/// Deprecated error handler functions of MPI-1, with the current functions.
 pub const OLD_NAMES: &[(&str, Function)] = &[
     ("MPI_Errhandler_create", Function(MPI_Comm_create_errhandler as *const ())),
     ("MPI_Errhandler_set", Function(MPI_Comm_set_errhandler as *const ())),

@@ -9,7 +9,8 @@ use crate::mpi_api::error;
 use crate::process::Function;
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 
-/// Converts a C handle to a Fortran handle. The value fits in an `int`, because handles contain small indices.
+/// Converts a C handle to a Fortran handle. The value of a C handle fits in an `int`, because handles contain small
+/// indices.
 unsafe extern "C" fn c2f(handle: Handle) -> c_int {
     handle as c_int
 }
@@ -69,7 +70,7 @@ mod tests {
         let mut table = HandleTable::new(HandleKind::Message);
         let many = (0..1000).map(|_| table.insert(())).last().unwrap();
         for handle in [abi::MPI_COMM_WORLD, abi::MPI_COMPLEX32, many] {
-            // SAFETY: both functions only convert numbers.
+            // SAFETY: `f2c` and `c2f` only convert numbers.
             assert_eq!(unsafe { f2c(c2f(handle)) }, handle);
         }
     }

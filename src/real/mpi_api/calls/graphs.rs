@@ -18,9 +18,9 @@ use mcpsim_core::mpi::fault::Fault;
 use mcpsim_core::mpi::topology::{Contribution, Edge, GraphTopology, Neighbours, Topology};
 use mcpsim_core::rank::Requests;
 
-/// Reads the arguments of MPI_Graph_create that describe the graph.
+/// Reads those arguments of MPI_Graph_create that describe the graph.
 unsafe fn read(comm: &Comm, nnodes: c_int, index: *const c_int, edges: *const c_int) -> MpiResult<GraphTopology> {
-    // SAFETY: MPI requires the program to pass arrays of these lengths.
+    // SAFETY: MPI requires the program to pass arrays of the lengths `nnodes` and `index[nnodes - 1]`.
     unsafe {
         let index = array(index, nnodes, "nodes")?;
         let edges = array(edges, index.last().map_or(0, |&end| end.max(0)), "edges")?;
@@ -65,13 +65,13 @@ unsafe fn weights<'a>(weights: *const c_int, count: c_int) -> MpiResult<Option<&
     match weights as usize {
         abi::MPI_UNWEIGHTED => Ok(None),
         abi::MPI_WEIGHTS_EMPTY => Ok(Some(&[])),
-        // SAFETY: MPI requires the program to pass an array with `count` entries.
+        // SAFETY: MPI requires the program to pass an array with `count` elements.
         _ => Ok(Some(unsafe { array(weights, count, "weights")? })),
     }
 }
 
-/// Sends each edge in `given` to the source rank and the destination rank of the edge. Receives the edges of the
-/// calling rank.
+/// Sends each graph edge in `given` to the source rank and the destination rank of the edge. Receives the graph edges
+/// of the calling rank.
 fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) -> Result<Neighbours, MpiError> {
     let mut told: BTreeMap<u32, Vec<u32>> = given.by_end();
     let me = comm.rank();
@@ -93,12 +93,12 @@ fn tell(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, given: &Contribution) ->
 unsafe fn give(to: (*mut c_int, *mut c_int), room: c_int, edges: &[Edge], weighted: bool) {
     let room = room.max(0) as usize;
     let ranks: Vec<c_int> = edges.iter().map(|edge| edge.rank as c_int).collect();
-    // SAFETY: MPI requires the program to pass arrays with room for `room` entries.
+    // SAFETY: MPI requires the program to pass arrays with room for `room` elements.
     unsafe { put(to.0, room, &ranks) };
     if weighted && ![0, abi::MPI_UNWEIGHTED, abi::MPI_WEIGHTS_EMPTY].contains(&(to.1 as usize)) {
         let weights: Vec<c_int> = edges.iter().map(|edge| edge.weight).collect();
-        // SAFETY: MPI requires the program to pass an array with room for `room` weights, or one of the constants that
-        // are excluded above.
+        // SAFETY: MPI requires the program to pass an array with room for `room` weights, or a constant such as
+        // MPI_UNWEIGHTED, which is excluded above.
         unsafe { put(to.1, room, &weights) };
     }
 }

@@ -27,13 +27,13 @@ impl MpiProcess {
         }
     }
 
-    /// Adds a group and returns its handle.
+    /// Adds a group to the rank's table and returns the handle of the group.
     pub fn add_group(&self, group: Group) -> Handle {
         if group.size() == 0 { abi::MPI_GROUP_EMPTY } else { self.groups.borrow_mut().insert(group) }
     }
 }
 
-/// Reads an array argument with `count` elements. The address of an empty array is ignored.
+/// Reads an array argument of an MPI function with `count` elements. The address of an empty array is ignored.
 ///
 /// # Errors
 /// The count is negative, or a null address is passed for an array that is not empty.
@@ -117,7 +117,7 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Group_free(p; group: *mut Handle) {
-        // The program may also free MPI_GROUP_EMPTY, because other functions return this handle for empty groups.
+        // The program may also free MPI_GROUP_EMPTY, because other functions return MPI_GROUP_EMPTY for empty groups.
         p.group(*group)?;
         p.groups.borrow_mut().remove(*group);
         *group = abi::MPI_GROUP_NULL;

@@ -17,7 +17,7 @@ fn bad_info(handle: Handle) -> MpiError {
     MpiError::new(abi::MPI_ERR_INFO, what)
 }
 
-/// Returns the bytes of a string argument.
+/// Returns the bytes of a string argument of an MPI function.
 unsafe fn bytes<'a>(text: *const c_char, name: &str, class: c_int) -> MpiResult<&'a [u8]> {
     error::expect(!text.is_null(), class, || format!("{name} is null"))?;
     // SAFETY: the text is not null, and MPI requires the program to pass a zero-terminated string.
@@ -36,11 +36,12 @@ unsafe fn put(buffer: *mut c_char, room: usize, text: &[u8]) {
     }
 }
 
-/// Returns the contents of MPI_INFO_ENV: the parameters with which the program was started (MPI-3.1, section 10.3.4).
+/// Returns the contents of MPI_INFO_ENV: the parameters with which the simulated program was started (MPI-3.1,
+/// section 10.3.4).
 fn environment(p: &MpiProcess) -> Info {
     let mut info = Info::default();
     let mut set = |key: &str, value: &[u8]| {
-        // Parameters that exceed the maximum length of info values are omitted.
+        // Parameters of the program start that exceed the maximum length of info values are omitted.
         let _ = info.set(key.as_bytes(), value);
     };
     let words: Vec<&[u8]> = p.program().arguments.iter().map(|word| word.to_bytes()).collect();
@@ -75,12 +76,12 @@ impl MpiProcess {
         if handle == abi::MPI_INFO_NULL { Ok(Info::default()) } else { self.info(handle) }
     }
 
-    /// Adds an info object and returns its handle.
+    /// Adds an info object to the rank's table and returns the handle of the info object.
     pub fn add_info(&self, info: Info) -> Handle {
         self.infos.borrow_mut().insert(info)
     }
 
-    /// Calls `look` with the info object of `handle`. The info object is not copied if possible.
+    /// Calls `look` with the info object of `handle`. The function avoids a copy of the info object if possible.
     fn with_info<R>(&self, handle: Handle, look: impl FnOnce(&Info) -> MpiResult<R>) -> MpiResult<R> {
         match self.infos.borrow().get(handle) {
             Some(info) => look(info),
@@ -129,8 +130,8 @@ mpi_functions! {
             let found = info.get(key)?;
             *flag = c_int::from(found.is_some());
             if let Some(found) = found {
-                // The program's buffer has room for a terminating zero in addition to the length argument (MPI-3.1,
-                // chapter 9).
+                // The program's buffer has room for a terminating zero in addition to the number of bytes in the
+                // length argument (MPI-3.1, chapter 9).
                 put(value, length + 1, found);
             }
             Ok(())

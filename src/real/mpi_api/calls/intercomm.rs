@@ -1,9 +1,9 @@
 //! Collectives on intercommunicators (MPI-3.1, section 5.2.2). The ranks of one group receive the data of the other
 //! group.
 //!
-//! Each group collects and distributes data with collectives on its local communicator. The leaders of the groups
-//! exchange the data between the groups. If each rank has data for each remote rank, all ranks exchange messages with
-//! the other group.
+//! Each group collects and distributes data with collectives on the group's local communicator. The leaders of the
+//! two groups exchange the data between the groups. If each rank has data for each remote rank, all ranks exchange
+//! messages with the ranks of the remote group.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -28,8 +28,8 @@ fn local(comm: &Comm) -> Rc<Comm> {
     comm.remote.as_ref().expect("an intercommunicator").1.clone()
 }
 
-/// Executes a collective of the local group as part of a collective of both groups. A collective of both groups
-/// contains at most two local collectives.
+/// Executes a collective of the local group as part of a collective of an intercommunicator. An intercommunicator
+/// collective contains at most two local collectives.
 fn locally(
     between: &CollectiveMessages<'_>,
     stage: u32,
@@ -41,7 +41,7 @@ fn locally(
     CollectivePart { collective, comm, root: 0, sizes, mover }.carry_out(between.p, Comm::part(between.sequence, stage))
 }
 
-/// Packs the data of `buffer`.
+/// Packs the data of the program's buffer `buffer`.
 fn packed(buffer: &CallBuffer) -> Vec<u8> {
     let mut data = Vec::with_capacity(buffer.count * buffer.datatype.size());
     // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
@@ -49,15 +49,15 @@ fn packed(buffer: &CallBuffer) -> Vec<u8> {
     data
 }
 
-/// Stores packed data from the peer `from` in `buffer`.
+/// Stores packed data from the rank `from` of the remote group in `buffer`.
 fn store(between: &CollectiveMessages<'_>, buffer: &CallBuffer, from: u32, data: &[u8]) -> MpiResult {
     let region = buffer.region(BufferShape::Only(from, buffer.count));
     // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// Receives one block from each of `peers` and stores the block in `output`. The function also waits for the sends that
-/// `sends` starts, which run concurrently.
+/// Receives one block from each rank of `peers` and stores the block in `output`. The function also waits for the
+/// sends that `sends` starts. The sends and the receives run concurrently.
 fn receive(
     between: &CollectiveMessages<'_>,
     output: &Region,
@@ -74,14 +74,14 @@ fn receive(
     result.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// Broadcasts the buffer of the leader to the local group.
+/// Broadcasts the buffer of the local group's leader to the local group.
 fn spread(between: &CollectiveMessages<'_>, buffer: &CallBuffer) -> MpiResult {
     let output = buffer.region(BufferShape::Whole(buffer.count));
     let mover = DataMover::new(Region::absent(buffer.datatype.clone()), output);
     locally(between, 1, Collective::Bcast, Sizes::Same(buffer.size()), mover)
 }
 
-/// Reduces the contributions of the local group. The leader of the group receives the result.
+/// Reduces the data of the local group's ranks. The leader of the local group receives the result.
 fn collect(
     between: &CollectiveMessages<'_>,
     input: &CallBuffer,
@@ -102,7 +102,7 @@ enum RootRole {
     Root,
     /// The rank is in the root's group and does not participate (MPI_PROC_NULL).
     Beside,
-    /// The rank is in the other group. The value is the rank of the root in the root's group.
+    /// The rank is not in the root's group. The value is the rank of the root in the root's group.
     Other(u32),
 }
 
@@ -154,7 +154,8 @@ pub fn bcast(comm: Rc<Comm>, root: c_int, buffer: CallBuffer) -> MpiResult<Colle
             if between.comm.rank() == 0 {
                 stored = store(&between, &buffer, root, &between.recv(root));
             }
-            // The leader broadcasts even after an error, because the other ranks of the group wait for the data.
+            // The leader broadcasts even after an error, because the other ranks of the local group wait for the
+            // data.
             spread(&between, &buffer).and(stored)
         }
     })

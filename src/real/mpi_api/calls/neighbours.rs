@@ -20,8 +20,8 @@ struct Neighbourhood {
     comm: Rc<Comm>,
     sources: Vec<c_int>,
     destinations: Vec<c_int>,
-    /// Order in which blocks are received. Several blocks from one source are received in the order in which the source
-    /// sends the blocks.
+    /// Order in which the rank receives blocks. Several blocks from one source are received in the order in which the
+    /// source sends the blocks.
     order: Vec<usize>,
 }
 
@@ -33,8 +33,9 @@ impl Neighbourhood {
         let (sources, destinations) = topology.neighbours(comm.rank());
         let mut order: Vec<usize> = (0..sources.len()).collect();
         if let Topology::Cart(_) = *topology {
-            // In each dimension, a rank receives from its upper neighbour the message that the neighbour sends
-            // downwards. The order matters for rings of two ranks, where both neighbours are the same rank.
+            // In each dimension of a Cartesian topology, a rank receives from its upper neighbour the message that
+            // the neighbour sends downwards. The order matters for rings of two ranks, where the upper and the lower
+            // neighbour are the same rank.
             order.chunks_exact_mut(2).for_each(|pair| pair.swap(0, 1));
         }
         Ok(Neighbourhood { comm, sources, destinations, order })
@@ -76,7 +77,7 @@ unsafe fn allgather(
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
-    // SAFETY: the caller guarantees that the arrays of `all` have one entry per source.
+    // SAFETY: the caller guarantees that the arrays of `all` have one element per source.
     let (shape, _) = unsafe { all.shape(&result, near.sources.len() as u32)? };
     // All destinations receive the same data, so all send blocks are the same memory.
     let same = vec![(mine.count, 0); near.destinations.len()];
@@ -92,8 +93,8 @@ unsafe fn alltoall(
 ) -> MpiResult<CollectivePlan> {
     let near = Neighbourhood::of(p, comm)?;
     let (mine, result) = (CallBuffer::new(p, send.0, send.1, send.2)?, CallBuffer::new(p, recv.0, recv.1, recv.2)?);
-    // SAFETY: the caller guarantees arrays of send arguments with one entry per destination, and arrays of receive
-    // arguments with one entry per source.
+    // SAFETY: the caller guarantees arrays of send arguments with one element per destination, and arrays of receive
+    // arguments with one element per source.
     let (from, to) = unsafe {
         let (from, _) = sent.shape(&mine, near.destinations.len() as u32)?;
         (from, received.shape(&result, near.sources.len() as u32)?.0)
@@ -107,7 +108,7 @@ unsafe fn alltoallw(p: &MpiProcess, send: Mixed, recv: Mixed, comm: Handle) -> M
     let near = Neighbourhood::of(p, comm)?;
     let region = |(base, counts, displs, types): Mixed, blocks: usize| -> MpiResult<Region> {
         let block = |block: usize| {
-            // SAFETY: MPI requires the program to pass arrays with one entry per neighbour.
+            // SAFETY: MPI requires the program to pass arrays with one element per neighbour.
             let (count, at, datatype) = unsafe { (*counts.add(block), *displs.add(block), *types.add(block)) };
             Ok((error::count(count, &format!("count {block}"))?, at, p.committed(datatype)?))
         };

@@ -1,4 +1,4 @@
-//! Functions that pack data into buffers of the program and unpack it (MPI-3.1, section 4.2).
+//! MPI functions that pack data into buffers of the program and unpack the data (MPI-3.1, section 4.2).
 #![allow(unsafe_code)]
 
 use std::ffi::{c_int, c_void};
@@ -11,7 +11,7 @@ use mcpsim_core::mpi::abi::{self, Aint, Handle};
 /// Returns the range of the `length` bytes that start at `position` in a buffer of `size` bytes.
 ///
 /// # Errors
-/// MPI_ERR_TRUNCATE if the range exceeds the buffer.
+/// MPI_ERR_TRUNCATE if the range exceeds the buffer's size.
 pub fn part(position: Aint, length: usize, size: Aint) -> MpiResult<Range<usize>> {
     let (Ok(start), Ok(room)) = (usize::try_from(position), usize::try_from(size)) else {
         let what = format!("position {position} in a buffer of {size} bytes: expected 0 or more of both");

@@ -20,7 +20,7 @@ use mcpsim_core::units::Bytes;
 /// Greatest message tag (MPI_TAG_UB).
 pub const TAG_UB: c_int = i32::MAX;
 
-/// Checked arguments of a send.
+/// Checked arguments of an MPI send function.
 pub struct Outgoing {
     pub comm: Rc<Comm>,
     pub buffer: *const u8,
@@ -31,7 +31,7 @@ pub struct Outgoing {
     pub mode: SendMode,
 }
 
-/// Returns the datatype of the datatype argument. For MPI_PROC_NULL, the argument is ignored.
+/// Returns the datatype of the datatype argument. If the peer is MPI_PROC_NULL, the datatype argument is ignored.
 #[inline]
 fn for_nobody(datatype: Handle, peer: c_int) -> Handle {
     if peer == abi::MPI_PROC_NULL && datatype == abi::MPI_DATATYPE_NULL { abi::MPI_BYTE } else { datatype }
@@ -71,7 +71,7 @@ impl Outgoing {
         Ok(Outgoing { comm, buffer: buffer.cast(), count, datatype, to, tag, mode })
     }
 
-    /// Packs the data of the message.
+    /// Packs the data of the message to send.
     ///
     /// # Safety
     /// The program's buffer holds `count` elements of the datatype.
@@ -83,7 +83,7 @@ impl Outgoing {
         data
     }
 
-    /// Creates the message. Returns `None` for MPI_PROC_NULL.
+    /// Creates the message to send. Returns `None` if the destination is MPI_PROC_NULL.
     ///
     /// # Safety
     /// The program's buffer holds `count` elements of the datatype, as for [`Outgoing::data`].
@@ -154,16 +154,16 @@ impl Outgoing {
     }
 }
 
-/// Checked arguments of a receive.
+/// Checked arguments of an MPI receive function.
 pub struct Incoming {
     pub comm: Rc<Comm>,
     pub target: ReceiveBuffer,
-    /// Messages that the receive matches. The value is `None` for MPI_PROC_NULL.
+    /// Pattern of messages that the receive matches. The value is `None` if the source is MPI_PROC_NULL.
     pub pattern: Option<Pattern>,
 }
 
 impl Incoming {
-    /// Checks the arguments of a receive.
+    /// Checks the arguments of an MPI receive function.
     #[inline(always)]
     pub fn new(
         p: &MpiProcess,
@@ -212,8 +212,8 @@ impl Incoming {
     }
 }
 
-/// Creates the pattern of messages that a receive or probe matches. Returns `None` for MPI_PROC_NULL. The pattern
-/// matches messages of any size, because truncation is detected when the data is stored.
+/// Creates the pattern of messages that a receive or probe matches. Returns `None` if the source is MPI_PROC_NULL.
+/// The pattern matches messages of any size, because truncation is detected when the received data is stored.
 ///
 /// # Errors
 /// MPI_ERR_RANK if the source is outside the communicator, and MPI_ERR_TAG if the tag is invalid.
@@ -250,7 +250,7 @@ pub unsafe fn put_empty(to: *mut Status) {
 }
 
 impl MpiProcess {
-    /// Adds a request to the rank's table and returns the handle of the request.
+    /// Adds a request to the rank's request table and returns the handle of the request.
     #[inline(always)]
     pub fn add_request(&self, request: Request) -> Handle {
         self.no_poll();
@@ -350,9 +350,9 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
-        // Buffered sends have already copied their data, so the detach need not wait.
+        // The data of buffered sends has already been copied, so MPI_Buffer_detach need not wait.
         let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
-        // The program passes the address of a pointer of any type, and the address may be unaligned.
+        // The program passes the address of a pointer of any type. The address may be unaligned.
         buffer.write_unaligned(attached.cast());
         *size = room as c_int;
         Ok(())

@@ -13,7 +13,7 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Pattern, RequestId, Requests, Source, TagPattern};
 use mcpsim_core::units::Bytes;
 
-/// A message that a matched probe has found. The probe has posted a receive that only this message matches.
+/// A message that a matched probe has found. The probe has posted a receive that only the found message matches.
 #[derive(Debug)]
 pub struct Matched {
     pub engine: RequestId,
@@ -28,8 +28,8 @@ fn seen(comm: &Comm, completion: &Completion) -> Status {
     status
 }
 
-/// Tests whether a matching message has arrived. Returns the message's status and a pattern that only this message
-/// matches.
+/// Tests whether a matching message has arrived. Returns the status of the found message, and a pattern that only the
+/// found message matches.
 fn look(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> Option<(Status, Pattern)> {
     let polls = p.before_poll();
     let found =
@@ -38,14 +38,15 @@ fn look(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> Option<(Status, Patter
     found
 }
 
-/// Waits until a matching message arrives. Returns the message's status and a pattern that only this message matches.
+/// Waits until a matching message arrives. Returns the status of the found message, and a pattern that only the found
+/// message matches.
 fn wait(p: &MpiProcess, comm: &Comm, pattern: Pattern) -> (Status, Pattern) {
     p.call_completed(Call::Probe(pattern), |found| (seen(comm, &found[0]), only(&found[0], comm)))
 }
 
-/// Returns a pattern that only the found message matches. The pattern consists of sender and tag. Sender and tag are
-/// sufficient, because the found message is the first message with this sender and tag, and the receive is posted
-/// immediately.
+/// Returns a pattern that only the message found by a probe matches. The pattern consists of sender and tag. Sender
+/// and tag are sufficient, because the found message is the first message with the sender and the tag, and the
+/// receive is posted immediately.
 fn only(found: &Completion, comm: &Comm) -> Pattern {
     Pattern {
         from: Source::Rank(found.source),

@@ -1,4 +1,4 @@
-//! Null checks of result pointers. A null pointer causes an MPI error instead of a crash.
+//! Null checks of result pointers in MPI calls. A null pointer causes an MPI error instead of a crash.
 
 use crate::mpi_api::error::MpiError;
 use mcpsim_core::mpi::abi;
@@ -37,7 +37,7 @@ pub const fn is_result(name: &str) -> bool {
 /// [`Plain`] for other arguments.
 pub struct Given<T>(pub T);
 
-/// Null check of arguments that may be null.
+/// Null check for types of arguments that may be null.
 pub trait Pointer {
     fn is_null(&self) -> bool;
 }
@@ -49,7 +49,7 @@ impl<T> Pointer for Given<*mut T> {
     }
 }
 
-/// Null check of arguments that are never null.
+/// Null check for types of arguments that are never null.
 pub trait Plain {
     #[inline(always)]
     fn is_null(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Count, Handle, Status};
 use mcpsim_core::mpi::datatype::Datatype;
 
-/// Returns the size in bytes of `elements` basic elements.
+/// Returns the size in bytes of `elements` basic elements of the datatype.
 fn bytes_of(datatype: &Datatype, elements: u64) -> Option<u64> {
     let (items, rest) = match datatype.elements() {
         0 => return (elements == 0).then_some(0),
@@ -23,7 +23,7 @@ fn bytes_of(datatype: &Datatype, elements: u64) -> Option<u64> {
             bytes += whole * kind.size() as u64;
             left -= whole * kind.basics();
             if whole < n as u64 && left > 0 {
-                // The last element may be the first half of a pair, such as an element of MPI_DOUBLE_INT.
+                // The last basic element may be the first half of a pair, such as an element of MPI_DOUBLE_INT.
                 bytes += kind.scalar.size() as u64;
                 left = 0;
             }

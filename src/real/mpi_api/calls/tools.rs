@@ -21,7 +21,7 @@ fn ready(p: &MpiProcess) -> MpiResult {
     }
 }
 
-/// Returns an error for every index, because no variables or categories exist.
+/// Returns an error for every index, because mcpsim has no variables or categories of the tool information interface.
 fn by_index(p: &MpiProcess) -> MpiResult {
     ready(p)?;
     refuse(abi::MPI_T_ERR_INVALID_INDEX)
@@ -32,13 +32,14 @@ fn by_name(p: &MpiProcess) -> MpiResult {
     refuse(abi::MPI_T_ERR_INVALID_NAME)
 }
 
-/// Returns an error for every handle, because no handles exist.
+/// Returns an error for every handle, because mcpsim has no handles of the tool information interface.
 fn by_handle(p: &MpiProcess) -> MpiResult {
     ready(p)?;
     refuse(abi::MPI_T_ERR_INVALID_HANDLE)
 }
 
-/// Handle of every session. All sessions share one handle, because sessions without variables have no state.
+/// Handle of every session of the tool information interface. All sessions share one handle, because sessions without
+/// variables have no state.
 const SESSION: Handle = 1;
 
 /// Value of MPI_T_PVAR_ALL_HANDLES.
@@ -52,8 +53,8 @@ fn in_session(p: &MpiProcess, session: Handle) -> MpiResult {
     }
 }
 
-/// Checks the arguments of a function that acts on all handles of a session. The function has no effect, because no
-/// handles exist.
+/// Checks the arguments of a function that acts on all handles of a tool session. The function has no effect, because
+/// no handles exist.
 fn on_all(p: &MpiProcess, session: Handle, handle: Handle) -> MpiResult {
     in_session(p, session)?;
     match handle {

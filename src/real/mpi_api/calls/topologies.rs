@@ -21,13 +21,14 @@ pub fn on(comm: &Comm) -> impl Fn(Fault) -> MpiError {
     move |fault| MpiError::from(fault).on_comm(handle)
 }
 
-/// Creates the error for a communicator that does not have the expected topology.
+/// Creates the error for a communicator that does not have the topology `expected`.
 pub fn wrong_topology(comm: &Comm, expected: &str) -> MpiError {
     let what = format!("{} has no {expected} topology", comm.describe());
     MpiError::new(abi::MPI_ERR_TOPOLOGY, what).on_comm(comm.handle)
 }
 
-/// Plans the creation of a communicator with this topology, which consists of the first `size` ranks of `comm`.
+/// Plans the creation of a communicator with the topology `topology`, which consists of the first `size` ranks of
+/// `comm`.
 pub fn with_topology(comm: &Rc<Comm>, size: u32, topology: Topology, newcomm: *mut Handle) -> CollectivePlan {
     let group = comm.local.group();
     let members = if size == group.size() {
@@ -54,7 +55,7 @@ fn among(comm: &Rc<Comm>, members: Group, topology: Topology, newcomm: *mut Hand
     })
 }
 
-/// Calls `ask` with the Cartesian topology of the communicator and returns the result.
+/// Calls `ask` with the Cartesian topology of the communicator `comm` and returns the result.
 fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Result<R, Fault>) -> MpiResult<R> {
     let comm = p.comm(comm)?;
     let topology = comm.topology.borrow().clone();
@@ -64,9 +65,9 @@ fn cart<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Cart, &Comm) -> Resul
     }
 }
 
-/// Reads the arguments of MPI_Cart_create and MPI_Cart_map that describe the grid.
+/// Reads those arguments of MPI_Cart_create and MPI_Cart_map that describe the grid.
 unsafe fn grid(comm: &Comm, ndims: c_int, dims: *const c_int, periods: *const c_int) -> MpiResult<Cart> {
-    // SAFETY: MPI requires the program to pass arrays with `ndims` entries.
+    // SAFETY: MPI requires the program to pass arrays with `ndims` elements.
     let (dims, periods) = unsafe { (array(dims, ndims, "dimensions")?, array(periods, ndims, "dimensions")?) };
     let periods: Vec<bool> = periods.iter().map(|&period| period != 0).collect();
     Cart::new(comm.size(), dims, &periods).map_err(on(comm))

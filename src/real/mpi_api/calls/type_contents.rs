@@ -9,7 +9,7 @@ use crate::process::Function;
 use crate::process::{put_text, text};
 use mcpsim_core::mpi::abi::{self, Aint, Count, Handle};
 
-/// Converts a number to `int`. Numbers that do not fit in an `int` become MPI_UNDEFINED (MPI-3.1, section 4.1.5).
+/// Converts a count to `int`. A count that does not fit in an `int` becomes MPI_UNDEFINED (MPI-3.1, section 4.1.5).
 pub fn int(number: u64) -> c_int {
     c_int::try_from(number).unwrap_or(abi::MPI_UNDEFINED)
 }
@@ -103,10 +103,10 @@ mpi_functions! {
     }
 }
 
-// MPI_Count and MPI_Aint have the same width, so the functions with `_x` are aliases.
+// MPI_Count and MPI_Aint have the same width, so the MPI functions whose names end with `_x` are aliases.
 const _: () = assert!(size_of::<Count>() == size_of::<Aint>());
 
-/// Alternative names of the functions: variants with wide integers, and deprecated names.
+/// Alternative names of MPI datatype functions: variants with wide integers, and deprecated names.
 pub const OTHER_NAMES: &[(&str, Function)] = &[
     ("MPI_Type_get_extent_x", Function(MPI_Type_get_extent as *const ())),
     ("MPI_Type_get_true_extent_x", Function(MPI_Type_get_true_extent as *const ())),

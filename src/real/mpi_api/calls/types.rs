@@ -15,14 +15,14 @@ use mcpsim_core::mpi::datatype::{Datatype, Distributed, Order, Type, TypeError};
 /// The length is negative, or a null address is passed for an array that is not empty.
 ///
 /// # Safety
-/// `array` is null or points to an array with `length` entries.
+/// `array` is null or points to an array with `length` elements.
 pub unsafe fn array<'a, T>(array: *const T, length: c_int, name: &str) -> MpiResult<&'a [T]> {
     let length = error::count(length, &format!("the length of {name}"))?;
     if length == 0 {
         return Ok(&[]);
     }
     error::expect(!array.is_null(), abi::MPI_ERR_ARG, || format!("{name} is null: expected {length} entries"))?;
-    // SAFETY: the array is not null, so the caller guarantees `length` entries.
+    // SAFETY: the array is not null, so the caller guarantees `length` elements.
     Ok(unsafe { std::slice::from_raw_parts(array, length) })
 }
 
@@ -31,7 +31,8 @@ const PLACES: &str = "array_of_displacements";
 
 type Made = Result<Type, TypeError>;
 
-/// Adds the datatype that `make` derives from the datatype of `old`, and stores its handle in `new`.
+/// Adds the datatype that `make` derives from the datatype of `old`, and stores the handle of the derived datatype in
+/// `new`.
 unsafe fn derive(p: &MpiProcess, old: Handle, new: *mut Handle, make: impl FnOnce(&Type) -> Made) -> MpiResult {
     let made = make(&p.datatype(old)?)?;
     // SAFETY: MPI requires the program to pass a valid pointer for the result, and `mpi_functions!` rejects null.

@@ -16,8 +16,8 @@ use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 impl MpiProcess {
-    /// Returns an error if a wait includes an incomplete generalised request, because the engine cannot wait for
-    /// generalised requests.
+    /// Returns an error if a wait includes an incomplete generalised request, because the simulation engine cannot
+    /// wait for generalised requests.
     fn check_waitable(&self, handles: &Handles, active: &ActiveRequests) -> MpiResult {
         let table = self.requests.borrow();
         for &place in &active.places {
@@ -35,13 +35,14 @@ impl MpiProcess {
         Ok(())
     }
 
-    /// Returns true if operations of freed requests are pending.
+    /// Returns true if operations whose requests the program has freed are pending.
     #[inline]
     pub fn has_abandoned(&self) -> bool {
         !self.abandoned.borrow().is_empty()
     }
 
-    /// Completes freed requests whose operations are done, and stores their received data.
+    /// Completes operations that are done and whose requests the program has freed, and stores received data of the
+    /// operations.
     #[cold]
     pub fn store_abandoned(&self) {
         let engine: Requests = self.abandoned.borrow().iter().map(|request| request.engine).collect();
@@ -52,15 +53,15 @@ impl MpiProcess {
                 let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
                 if let Operation::Recv(target) = operation {
                     // SAFETY: MPI requires the program's buffer to remain valid until the receive completes. An error
-                    // is ignored, because the program has freed the request.
+                    // of the receive is ignored, because the program has freed the request.
                     let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
                 }
             }
         });
     }
 
-    /// Tests requests for completion. An unsuccessful test costs the time of one poll. A rank that polls in a loop
-    /// idles instead of executing each poll.
+    /// Tests requests for completion. An unsuccessful test costs the time of one poll. The simulator lets a rank that
+    /// polls in a loop idle instead of simulating each poll.
     fn test(&self, requests: Requests, which: Which, take: &mut dyn FnMut(&mut [Completion])) -> bool {
         let polls = self.before_poll();
         let found = self.call_completed(Call::Test { requests, which, poll: true }, |completions| {
@@ -83,20 +84,20 @@ unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> M
     p.check_waitable(&handles, &active)?;
     if active.engine.iter().all(|&id| id == COMPLETE) {
         let mut completions: SmallVec<[Completion; 4]> = active.places.iter().map(|_| nothing()).collect();
-        // SAFETY: the requests of the handles are active. MPI requires their buffers to remain valid until completion,
-        // and requires one status per request or MPI_STATUSES_IGNORE.
+        // SAFETY: the requests of the handles are active. MPI requires the requests' buffers to remain valid until
+        // completion, and requires one status per request or MPI_STATUSES_IGNORE.
         return unsafe { settle_all(p, &handles, &active, &mut completions, statuses) };
     }
     let engine = std::mem::take(&mut active.engine);
-    // SAFETY: the requests of the handles are active. MPI requires their buffers to remain valid until completion, and
-    // requires one status per request or MPI_STATUSES_IGNORE. Settling a generalised request would call the program,
-    // but generalised requests are complete and do not reach this branch.
+    // SAFETY: the requests of the handles are active. MPI requires the requests' buffers to remain valid until
+    // completion, and requires one status per request or MPI_STATUSES_IGNORE. Only generalised requests call
+    // functions of the program, and generalised requests do not reach this branch.
     p.call_completed(Call::WaitAll(engine), |completions| unsafe {
         settle_all(p, &handles, &active, completions, statuses)
     })
 }
 
-/// Waits until one of the active requests is complete. Returns the index of this request in the array.
+/// Waits until one of the active requests is complete. Returns the index of the completed request in the array.
 unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (Option<usize>, MpiResult) {
     let active = match handles.active(p) {
         Ok(active) => active,
@@ -108,7 +109,7 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
         return (None, Ok(()));
     }
     let ActiveRequests { places, engine } = active;
-    // A request that is complete without a request in the engine is settled directly.
+    // A request that is complete without a request in the simulation engine is settled directly.
     let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
             let place = places[at] as usize;
@@ -126,8 +127,8 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
     (Some(place), result)
 }
 
-/// Completes the finished requests of an array. Stores the number of completed requests, their indices in `indices`,
-/// and their statuses one after another.
+/// Completes the finished requests of an array. The function stores the number of completed requests, the indices of
+/// the completed requests in `indices`, and the statuses one after another.
 unsafe fn some(
     p: &MpiProcess,
     handles: &Handles,
@@ -190,8 +191,8 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
         p.failed_poll();
         false
     } else {
-        // SAFETY: the requests of the handles are active. MPI requires their buffers to remain valid until completion,
-        // and requires one status per request or MPI_STATUSES_IGNORE.
+        // SAFETY: the requests of the handles are active. MPI requires the requests' buffers to remain valid until
+        // completion, and requires one status per request or MPI_STATUSES_IGNORE.
         p.test(engine, Which::All, &mut |completions| unsafe {
             if completions.len() == active.places.len() {
                 result = settle_all(p, &handles, &active, completions, statuses);
@@ -211,7 +212,7 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
 }
 
 /// Tests whether one of the active requests is complete. Returns true if a request is complete or if no request is
-/// active, and the index of the complete request.
+/// active, and the index of the completed request.
 unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (bool, Option<usize>, MpiResult) {
     let mut active = match handles.active(p) {
         Ok(active) => active,
@@ -222,7 +223,7 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         unsafe { put_status(status, empty_status()) };
         return (true, None, Ok(()));
     }
-    // Incomplete generalised requests are excluded from the test.
+    // Incomplete generalised requests are excluded from the test for completion.
     let mut keep = ActiveRequests::default();
     for (&place, &engine) in active.places.iter().zip(&active.engine) {
         let one = ActiveRequests { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
@@ -315,8 +316,8 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Request_get_status(p; request: Handle, flag: *mut c_int, status: *mut Status) {
-        // The request remains in the table after MPI_Request_get_status. The request is removed from the engine and
-        // marked as complete.
+        // The request remains in the rank's table after MPI_Request_get_status. The request is removed from the
+        // simulation engine and marked as complete.
         let mut handle = request;
         let handles = Handles { first: &mut handle, count: 1 };
         let active = handles.active(p)?;
@@ -376,8 +377,8 @@ mpi_functions! {
         match operation {
             Operation::Recv(_) if engine != COMPLETE => p.call_done(Call::Cancel(engine)),
             Operation::Send if engine != COMPLETE => {
-                // A send cannot be cancelled, because its data is already sent. A wait for the send must become local
-                // (MPI-3.1, section 3.8.4).
+                // A send cannot be cancelled, because the data of the send is already sent. A wait for the send must
+                // become local (MPI-3.1, section 3.8.4).
                 let mut table = p.requests.borrow_mut();
                 let entry = table.get_mut(*request).expect("the request is active");
                 entry.engine = COMPLETE;

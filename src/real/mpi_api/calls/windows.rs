@@ -10,7 +10,7 @@ use crate::mpi_api::window::{Flavor, Window, WindowSize, make_dynamic, make_shar
 use crate::process::{put_text, text};
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// Calls `body` with the window of the handle `win`. An error of `body` is assigned to the window.
+/// Calls `body` with the window of the handle `win`. An error of `body` is assigned to the window's error handler.
 pub fn on<R>(p: &MpiProcess, win: Handle, body: impl FnOnce(&Rc<Window>) -> MpiResult<R>) -> MpiResult<R> {
     let window = p.window(win)?;
     body(&window).map_err(|error| window.on(error))
@@ -61,7 +61,8 @@ mpi_functions! {
         on(p, win, |window| {
             let found = match window.target(rank)? {
                 Some(target) => window.shared.get(target as usize),
-                // For MPI_PROC_NULL, the result is the first rank's memory whose size is not 0.
+                // If the rank argument is MPI_PROC_NULL, the result is the memory of the first rank whose window
+                // memory is not empty.
                 None => window.shared.iter().find(|(_, shape)| shape.size > 0).or(window.shared.first()),
             };
             let &(base, shape) = found.ok_or_else(|| {
@@ -70,7 +71,7 @@ mpi_functions! {
             })?;
             *size = shape.size;
             *disp_unit = shape.unit;
-            // Memory of size 0 has no address.
+            // Window memory of size 0 has no address.
             *baseptr.cast::<*mut u8>() = if shape.size > 0 { base } else { std::ptr::null_mut() };
             Ok(())
         })

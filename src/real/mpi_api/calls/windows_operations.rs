@@ -15,7 +15,7 @@ type Origin = (*const c_void, c_int, Handle);
 type Result = (*mut c_void, c_int, Handle);
 type Target = (c_int, Aint, c_int, Handle);
 
-/// Origin buffer, target range and result buffer of a one-sided operation. The arguments were checked.
+/// Origin buffer, target range and result buffer of a one-sided operation, after the check of the arguments.
 struct Ends {
     origin: Option<OriginMemory>,
     result: Option<OriginMemory>,
@@ -59,10 +59,10 @@ impl Ends {
         Ok(Ends { origin, result, target, displacement: displacement as i64, count, datatype })
     }
 
-    /// Creates the operation and packs the data of the origin buffer.
+    /// Creates the one-sided operation and packs the data of the origin buffer.
     ///
     /// # Safety
-    /// The origin buffer holds the items that the operation sends.
+    /// The origin buffer holds the items that the one-sided operation sends.
     unsafe fn work(self, action: TargetOperation, op: Option<Handle>) -> CheckedOperation {
         let Ends { origin, result, target, displacement, count, datatype } = self;
         let mut data = Vec::new();
@@ -102,7 +102,7 @@ unsafe fn put(p: &MpiProcess, window: &Window, origin: Origin, target: Target, r
 
 unsafe fn get(p: &MpiProcess, window: &Window, result: Result, target: Target, requested: bool) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, None, Some(result), target)?;
-    // SAFETY: a get operation sends no data of the origin.
+    // SAFETY: a get operation sends no data of the origin rank.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Get, None) }, requested)
 }
 
@@ -128,7 +128,7 @@ unsafe fn get_accumulate(
     op: Handle,
     requested: bool,
 ) -> MpiResult<Handle> {
-    // For MPI_NO_OP, the origin buffer is ignored.
+    // If the operation is MPI_NO_OP, the origin buffer is ignored.
     let origin = (op != abi::MPI_NO_OP).then_some(origin);
     let ends = Ends::new(p, window, origin, Some(result), target)?;
     accumulating(op, &ends.datatype, true)?;

@@ -18,15 +18,15 @@ use mcpsim_core::rank::{Data, Payload};
 pub enum Combine {
     /// A predefined operation such as MPI_SUM.
     Builtin(Builtin),
-    /// A reduction function of the program (MPI-3.1, section 5.9.5). `commutes` is true if the program declared the
-    /// function commutative.
+    /// A reduction function of the program (MPI-3.1, section 5.9.5). `commutes` is true if the program declared that
+    /// the function is commutative.
     User { function: UserFunction, commutes: bool },
 }
 
 /// Function type `MPI_User_function`.
 pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 
-/// Data of a rank in a collective.
+/// Data of a rank in a collective, and the movement of the data.
 #[derive(Debug)]
 pub struct DataMover {
     input: Region,
@@ -34,15 +34,15 @@ pub struct DataMover {
     temp: Option<Region>,
     scratch: Option<Region>,
     node: Option<Region>,
-    /// Operation, number of items in the buffer, and the program's datatype handle. The value is `None` for collectives
-    /// without a reduction.
+    /// Reduction operation, number of items in the buffer, and the program's datatype handle. The value is `None` for
+    /// collectives without a reduction.
     reduction: Option<(Combine, usize, Handle)>,
     /// Size of a truncated message and size of the receiving buffer, in bytes.
     too_long: Option<(usize, usize)>,
 }
 
 impl Combine {
-    /// Returns true if the operation is commutative, so a ∘ b = b ∘ a.
+    /// Returns true if the reduction operation is commutative, so a ∘ b = b ∘ a.
     pub fn commutes(self) -> bool {
         match self {
             Combine::Builtin(builtin) => builtin.commutes(),
@@ -66,7 +66,7 @@ impl Combine {
             }
             Combine::User { function, .. } => {
                 let (mut count, mut handle) = (count as c_int, handle);
-                // SAFETY: the program registered this function with this signature. The caller guarantees that `input`
+                // SAFETY: the program registered the function with this signature. The caller guarantees that `input`
                 // and `inout` point to `count` items.
                 unsafe { function(input.cast(), inout.cast(), &mut count, &mut handle) };
             }
@@ -75,13 +75,13 @@ impl Combine {
 }
 
 impl DataMover {
-    /// Creates a mover for a collective without a reduction.
+    /// Creates a data mover for a collective without a reduction.
     pub fn new(input: Region, output: Region) -> Self {
         DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None }
     }
 
-    /// Creates a mover for a reduction of `count` items. `handle` is the program's handle for the datatype of the
-    /// items.
+    /// Creates a data mover for a reduction of `count` items. `handle` is the program's handle for the datatype of
+    /// the items.
     pub fn combining(input: Region, output: Region, combine: Combine, count: usize, handle: Handle) -> Self {
         DataMover { reduction: Some((combine, count, handle)), ..DataMover::new(input, output) }
     }
@@ -92,7 +92,7 @@ impl DataMover {
     }
 
     /// Replaces the program's buffers, which have `blocks` blocks, by copies in memory of the collective. Later steps
-    /// of the schedule use the copies.
+    /// of the collective's schedule use the copies.
     pub fn detach(&mut self, blocks: u32) {
         self.input = self.input.detached(blocks);
         self.output = self.output.detached(blocks);
@@ -116,7 +116,7 @@ impl DataMover {
     fn packed(&mut self, layout: &BlockLayout, piece: Piece) -> Data {
         let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
         // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
-        // ended, copies have replaced the buffers.
+        // ended, copies have replaced the program's buffers.
         unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
         data
     }
@@ -160,8 +160,8 @@ unsafe fn combine_items(
         // SAFETY: the caller guarantees that both addresses hold `count` items.
         unsafe { combine.apply(datatype, handle, theirs, mine, count) };
     } else {
-        // SAFETY: the caller guarantees that both addresses hold `count` items. `apply` stores the result in its right
-        // operand, so the result is then copied to `mine`.
+        // SAFETY: the caller guarantees that both addresses hold `count` items. `apply` stores the result in the
+        // right operand, so the result is then copied to `mine`.
         unsafe {
             combine.apply(datatype, handle, mine, theirs, count);
             datatype.copy(theirs, count, datatype, mine, count);
@@ -196,7 +196,7 @@ impl Mover for DataMover {
             Then::Store => {
                 let size = data.len();
                 // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the
-                // rank has ended, copies have replaced the buffers.
+                // rank has ended, copies have replaced the program's buffers.
                 let left = unsafe { self.region(layout, piece.space).unpack(layout, piece.blocks, &data) };
                 if left > 0 {
                     self.too_long = Some((size, size - left));
@@ -217,7 +217,7 @@ impl Mover for DataMover {
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let data = self.packed(layout, from);
         // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
-        // ended, copies have replaced the buffers.
+        // ended, copies have replaced the program's buffers.
         unsafe { self.region(layout, to.space).unpack(layout, to.blocks, &data) };
     }
 

@@ -17,7 +17,7 @@ impl CallBuffer {
         Ok(CallBuffer { base: base.cast_mut().cast(), count, datatype: p.committed(datatype)? })
     }
 
-    /// Checks that the address range of the buffer can contain data.
+    /// Checks that the buffer's address range can contain data.
     ///
     /// # Errors
     /// MPI_ERR_BUFFER if the address cannot contain data.
@@ -26,7 +26,7 @@ impl CallBuffer {
         Ok(self)
     }
 
-    /// Returns the type signature of the buffer, which is the same for all peers.
+    /// Returns the type signature of the buffer, which is the same for all peer ranks.
     pub(super) fn signatures(&self) -> PeerSignatures {
         PeerSignatures::Same(self.signature())
     }
@@ -43,12 +43,12 @@ impl CallBuffer {
         Region::new(self.base, self.datatype.clone(), shape)
     }
 
-    /// Returns true if `other` is the same memory. Both buffers must have the same number of items.
+    /// Returns true if the buffer `other` is the same memory. Both buffers must have the same number of items.
     pub(super) fn shares(&self, other: &CallBuffer) -> bool {
         self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
     }
 
-    /// Returns a region whose only block is this buffer, with the block number `block`.
+    /// Returns a region whose only block is the buffer. The block has the index `block`.
     pub(super) fn block_of(&self, block: u32) -> Region {
         self.region(BufferShape::Only(block, self.count))
     }
@@ -67,12 +67,12 @@ impl BufferBlocks {
     /// MPI_ERR_COUNT if a count is negative.
     ///
     /// # Safety
-    /// The arrays of counts and displacements have `ranks` entries.
+    /// The arrays of counts and displacements have `ranks` elements.
     pub unsafe fn shape(&self, buffer: &CallBuffer, ranks: u32) -> MpiResult<(BufferShape, Sizes)> {
         Ok(match *self {
             BufferBlocks::Same => (BufferShape::Blocks(buffer.count), Sizes::Same(buffer.size())),
             BufferBlocks::Varying(counts, displs) => {
-                // SAFETY: the caller guarantees that the arrays have `ranks` entries.
+                // SAFETY: the caller guarantees that the arrays have `ranks` elements.
                 let blocks = unsafe { varying(ranks, counts, displs, &buffer.datatype)? };
                 let sizes = sizes(&blocks, &buffer.datatype);
                 (BufferShape::Varying(blocks), sizes)

@@ -1,18 +1,18 @@
-//! Request handles of wait and test functions. This module selects the active requests and updates handles and statuses
-//! after completion.
+//! Request handles of MPI wait and test functions. The module selects the active requests and updates handles and
+//! statuses after completion.
 #![allow(unsafe_code)]
 
 use super::*;
 
-/// Active requests in the array of a wait or test function: their indices in the array and their requests in the
-/// engine.
+/// Active requests in the array of a wait or test function: the indices of the requests in the array and the
+/// identifiers of the requests in the simulation engine.
 #[derive(Default)]
 pub(super) struct ActiveRequests {
     pub(super) places: SmallVec<[u32; 12]>,
     pub(super) engine: Requests,
 }
 
-/// Array of request handles that the program passes.
+/// Array of request handles that the program passes to a wait or test function.
 pub(super) struct Handles {
     pub(super) first: *mut Handle,
     pub(super) count: usize,
@@ -29,7 +29,7 @@ impl Handles {
         unsafe { self.first.add(place) }
     }
 
-    /// Returns the active requests of the array. Null handles and inactive requests are skipped.
+    /// Returns the active requests of the array. Null handles and inactive persistent requests are skipped.
     pub(super) fn active(&self, p: &MpiProcess) -> MpiResult<ActiveRequests> {
         let table = p.requests.borrow();
         let mut active = ActiveRequests::default();
@@ -54,13 +54,13 @@ pub(super) fn bad_request(handle: Handle) -> MpiError {
     MpiError::new(abi::MPI_ERR_REQUEST, format!("{handle:#x} is no handle of a request"))
 }
 
-/// Returns the completion of a request that has no request in the engine.
+/// Returns the completion of a request that has no request in the simulation engine.
 pub(super) fn nothing() -> Completion {
     Completion { index: 0, source: 0, tag: 0, size: mcpsim_core::units::Bytes::ZERO, payload: None, cancelled: false }
 }
 
-/// Settles a completed request: stores the status of the request and returns its error. The handle becomes
-/// MPI_REQUEST_NULL unless the request is persistent.
+/// Settles a completed request: stores the status of the request and returns the error of the request. The handle
+/// becomes MPI_REQUEST_NULL unless the request is persistent.
 ///
 /// # Safety
 /// `handle` points to the handle of an active request whose buffer is valid. `to` is MPI_STATUS_IGNORE or a valid
@@ -109,7 +109,7 @@ pub(super) unsafe fn settle(
         Operation::Strand { result, .. } => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
         Operation::Generalised(request) => {
             let mut status = empty_status();
-            // SAFETY: the program registered these functions together with this extra state, and MPI permits these
+            // SAFETY: the program registered the two functions together with the extra state, and MPI permits the
             // calls at the completion of the request.
             let code = unsafe {
                 let code = (request.query)(request.state, &mut status);
@@ -129,15 +129,15 @@ pub(super) unsafe fn settle(
 /// MPI_STATUSES_IGNORE.
 ///
 /// # Safety
-/// `first` is MPI_STATUSES_IGNORE or points to an array with more than `place` entries.
+/// `first` is MPI_STATUSES_IGNORE or points to an array with more than `place` elements.
 #[inline]
 pub(super) unsafe fn status_at(first: *mut Status, place: usize) -> *mut Status {
-    // SAFETY: the caller guarantees that the array has more than `place` entries.
+    // SAFETY: the caller guarantees that the array has more than `place` elements.
     if first as usize == abi::MPI_STATUS_IGNORE { first } else { unsafe { first.add(place) } }
 }
 
-/// Settles all requests of `active`. `completions` contains their completions in the same order. Returns the error of
-/// the whole array of requests.
+/// Settles all requests of `active`. `completions` contains the completions of the requests in the same order.
+/// Returns the error of the whole array of requests.
 pub(super) unsafe fn settle_all(
     p: &MpiProcess,
     handles: &Handles,
