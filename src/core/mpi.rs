@@ -1,4 +1,5 @@
-//! MPI on top of `rank`: communicators and collectives. Translates MPI calls into point-to-point calls.
+//! Implements MPI on top of the module `rank`: communicators, and the translation of collectives into point-to-point
+//! calls.
 
 pub mod abi;
 mod comm;
@@ -39,16 +40,16 @@ use crate::platform::{Algorithm, Collective};
 use crate::rank::{Call, Describe, Reply};
 use crate::units::Bytes;
 
-/// The code of one rank as a sequence of MPI calls. Point-to-point calls are passed to the engine unchanged;
-/// collectives are expanded into their schedules.
+/// The code of one simulated MPI rank as a sequence of MPI calls. The engine receives point-to-point calls unchanged.
+/// [`MpiDriver`] replaces a collective call by the point-to-point calls of the collective's algorithm.
 pub trait MpiProgram: Describe + Send {
-    /// Takes the reply to the last action and returns the next action.
+    /// Takes the engine's reply to the last action of the MPI program and returns the next action of the MPI program.
     ///
-    /// A blocking collective is answered by `Done`, a non-blocking one by `Started`.
+    /// The engine answers a blocking collective by `Done`, and a non-blocking collective by `Started`.
     fn next(&mut self, reply: Reply<'_>) -> MpiCall;
 
-    /// Like [`MpiProgram::next`], but returns a point-to-point call without wrapping and copying. If the program sets
-    /// `aside`, the engine ignores the returned call.
+    /// Like [`MpiProgram::next`], but returns a point-to-point call without a wrapper. If the program sets `aside`, the
+    /// caller executes the action in `aside` and ignores the returned call.
     #[inline]
     fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
         match self.next(reply) {
@@ -61,33 +62,34 @@ pub trait MpiProgram: Describe + Send {
     }
 }
 
-/// Slot for an action that is not a plain [`Call`].
+/// Output argument for an action of an MPI program that is not a plain [`Call`].
 pub type Aside = Option<Box<MpiCall>>;
 
 /// Action of an MPI program.
 #[derive(Debug)]
 pub enum MpiCall {
-    /// A call that the engine executes unchanged. Its ranks and contexts refer to MPI_COMM_WORLD (see [`CommMember`]).
+    /// A call that the engine executes unchanged. Ranks and contexts of the call refer to MPI_COMM_WORLD (see
+    /// [`CommMember`]).
     Call(Call),
     /// A blocking collective call.
     Collective(CollectiveCall),
-    /// A non-blocking collective. The waits of [`Call`] accept its request.
+    /// A non-blocking collective. The wait calls of [`Call`] accept the request of the collective.
     StartCollective(CollectiveCall),
 }
 
 /// Whether a collective blocks its caller. MPI libraries use different algorithms for blocking and non-blocking calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallForm {
-    /// The function returns when the caller's part in the collective is complete.
+    /// The MPI function returns when the caller has done all steps of the collective that its rank must do.
     Blocking,
     /// The function returns a request; the collective proceeds concurrently with the caller (MPI-3.1, section 5.12).
     NonBlocking,
 }
 
-/// The part of one rank in a collective.
+/// A collective call, as made by one rank.
 #[derive(Clone, Debug)]
 pub struct CollectiveCall {
-    /// Collective that is called.
+    /// Collective that the rank calls.
     pub collective: Collective,
     /// Communicator of the collective, as seen by this rank.
     pub comm: CommMember,
@@ -95,8 +97,8 @@ pub struct CollectiveCall {
     pub root: u32,
     /// Data sizes of the collective.
     pub sizes: Sizes,
-    /// Algorithm fixed by the program. If `None`, the platform's rules choose the algorithm, and else the library's
-    /// default.
+    /// Algorithm that the program requests. If `None`, the rules of the platform file choose the algorithm; without
+    /// such a rule, the modelled MPI library chooses.
     pub algorithm: Option<Algorithm>,
 }
 
@@ -114,8 +116,8 @@ pub struct CollectiveCall {
 /// | alltoallv | the block for each destination | the block from this rank to each rank |
 #[derive(Clone, Debug)]
 pub enum Sizes {
-    /// One size for all ranks.
+    /// All ranks have the same data size.
     Same(Bytes),
-    /// One size per rank of the communicator.
+    /// Data size of each rank of the communicator.
     Each(std::sync::Arc<[Bytes]>),
 }

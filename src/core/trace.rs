@@ -1,15 +1,15 @@
-//! Traces: the actions of a run's ranks, recorded once and replayed on any machine.
+//! Traces: recorded actions of the ranks of a run, which can be replayed on any simulated machine.
 //!
 //! A [`Recording`] wraps each rank's program and records its calls. A [`Trace`] provides a program for each rank that
-//! repeats the recorded calls. [`import`] runs traces of other tools. This module does not access files.
+//! repeats the recorded calls. The module [`import`] runs traces of other tools. This module does not access files.
 //!
 //! # Contents
 //!
-//! A *task* is the program of a rank, or a strand (a concurrent activity of a rank, such as a non-blocking
-//! collective). The calls of a task become *operations*. Operations are relative, so ranks and loop iterations with
-//! the same actions share operations: peers are relative to the rank, and tags of collectives to the first tag of the
-//! collective. Each request has the lowest free number of its task (*slot*). A trace contains the sizes of data but
-//! not the data.
+//! A *task* is the program of a rank, or a strand (a concurrent activity of a rank, such as a non-blocking collective).
+//! The calls of a task become *operations*. An operation stores peers relative to the rank, and tags of collectives
+//! relative to the first tag of the collective. Ranks and loop iterations with the same actions therefore share
+//! operations. A request is identified by the lowest integer that no other active request of the task uses (*slot*). A
+//! trace contains the sizes of data but not the data.
 //!
 //! Calls whose result depends on time are recorded with their result:
 //!
@@ -25,13 +25,14 @@
 //! | a collective | the call: the machine of the replay chooses the algorithm |
 //! | answers to served messages | for each sender, the answers to its n-th message |
 //!
-//! A collective with a method (see [`crate::rank::CollectiveEntry`]) is recorded as one call, without its messages.
-//! Collectives that only exchange messages with neighbours, or create communicators, are recorded as messages.
+//! A collective with a known algorithm (see [`crate::rank::CollectiveEntry`]) is recorded as one call, without its
+//! messages. Collectives that only exchange messages with neighbours, or that create communicators, are recorded as
+//! messages.
 //!
-//! A replay on the recorded machine therefore has the same times. On another machine, each receive still gets the same
-//! message as in the recording. A send that was eager in the recording may be a rendezvous in the replay; the replay
-//! waits for the send in the operation in which the program waited. Sends that the program never waited for are waited
-//! for at the end.
+//! A replay on the recorded machine therefore predicts the same times. On another machine, each receive still gets the
+//! same message as in the recording. A send that was eager in the recording may be a rendezvous in the replay. The
+//! replay then waits for the send in the operation in which the program waited for the send, or at the end if the
+//! program never waited.
 //!
 //! # Format, version 7
 //!
@@ -52,9 +53,9 @@
 //! | ranks | for each rank its task, and a list of senders with a list of runs of equal answers: (answers, number) |
 //!
 //! The length of a block of computing is stored as twice its nanoseconds, or as twice its picoseconds plus one. If a
-//! task has too many different peers, sizes or lengths, further values are stored in the task's lists instead of in
-//! its operations. Version 5 added blocks of work that share memory bandwidth over time, version 6 added time without
-//! computing in timed code, and version 7 added numbers of message buffers.
+//! task has too many different peers, sizes or lengths of computing, further values are stored in the task's lists
+//! instead of in the task's operations. Version 5 added blocks of work that share memory bandwidth over time, version 6
+//! added time without computing in timed code, and version 7 added identifiers of message buffers.
 
 mod bytes;
 mod called;
@@ -85,16 +86,17 @@ pub use read::{Trace, is_trace};
 pub use record::{Portion, Recorder, Recording};
 pub use replay::{Replay, ReplayMachine, ReplayedRun};
 
-/// First bytes of a trace.
+/// First bytes of a trace file.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
-/// Version of the format.
+/// Version of the trace format.
 const VERSION: u32 = 7;
-/// First version that stores collectives as calls; older versions store the messages of collectives.
+/// First version of the trace format that stores collectives as calls. Older versions store the messages of
+/// collectives.
 const WITH_CALLS: u32 = 4;
-/// Oldest readable version. Version 2 stores the names of collectives without their algorithms.
+/// Oldest readable version of the trace format. Version 2 stores the names of collectives without their algorithms.
 const OLDEST: u32 = 2;
 
-/// Error in a trace or in its recording.
+/// Error in a trace or in the recording of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceError {
     what: String,

@@ -1,12 +1,13 @@
-//! The values of the MPI standard ABI (MPI-5.0, chapter "Application Binary Interface (ABI)"): handles, constants,
-//! error classes.
+//! Constants of the MPI standard ABI (MPI-5.0, chapter "Application Binary Interface (ABI)"): handles, constants, error
+//! classes.
 #![allow(dead_code, missing_docs)]
 
 use std::ffi::c_int;
 
-/// Handle as C passes it: pointer-sized. Predefined handles are below [`FIRST_USER`].
+/// Handle of an MPI object, as C code passes it: an integer with the size of a pointer. Handles of predefined MPI
+/// objects are below [`FIRST_USER`].
 pub type Handle = usize;
-/// Least value of a handle created by a program.
+/// Least handle of an MPI object that a program created.
 pub const FIRST_USER: Handle = 0x1000;
 
 // Handles of reduction operations.
@@ -340,7 +341,7 @@ pub struct Status {
     pub source: c_int,
     pub tag: c_int,
     pub error: c_int,
-    /// Number of bytes (low half, high half), then the cancelled flag.
+    /// Number of received bytes (low 32 bits, high 32 bits), then the flag of a cancelled operation.
     pub internal: [c_int; 5],
 }
 
@@ -358,13 +359,13 @@ impl Status {
         self.internal[1] = (bytes >> 32) as u32 as c_int;
     }
 
-    /// Whether the operation was cancelled.
+    /// Whether the operation of this status was cancelled.
     #[inline]
     pub fn cancelled(&self) -> bool {
         self.internal[2] != 0
     }
 
-    /// Sets whether the operation was cancelled.
+    /// Sets whether the operation of this status was cancelled.
     #[inline]
     pub fn set_cancelled(&mut self, cancelled: bool) {
         self.internal[2] = c_int::from(cancelled);

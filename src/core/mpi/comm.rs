@@ -1,10 +1,9 @@
-//! Communicators: a group of ranks, and the contexts that separate the messages of one communicator from those of
-//! others.
+//! Communicators: a group of ranks, and the contexts that separate the messages of different communicators.
 
 use super::Group;
 use crate::rank::{Context, Rank};
 
-/// A communicator as seen by one of its members.
+/// A communicator as seen by one member rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommMember {
     id: u32,
@@ -13,7 +12,8 @@ pub struct CommMember {
 }
 
 impl CommMember {
-    /// Creates the communicator with number `id` (0 is the world) of `group`, seen by member `rank`.
+    /// Creates the communicator with identifier `id` (0 is MPI_COMM_WORLD) and group `group`, as seen by the member
+    /// rank `rank`.
     ///
     /// # Panics
     /// If `rank` is not a member of the group.
@@ -22,12 +22,12 @@ impl CommMember {
         CommMember { id, rank, group }
     }
 
-    /// Number of the communicator, the same at all members.
+    /// Identifier of the communicator, which is the same at all members.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// Rank of this member in the communicator.
+    /// Rank in the communicator of the member that holds this object.
     pub fn rank(&self) -> u32 {
         self.rank
     }

@@ -1,4 +1,4 @@
-//! Time that a rank spends on combining and copying data.
+//! Virtual time that a rank spends on combining and copying the data of collectives.
 
 use crate::platform::{CollectiveRules, CoreRates, MemoryPart};
 use crate::units::{Bytes, SimSpan};
@@ -14,10 +14,10 @@ pub struct DataCost {
     within: Option<(DataRates, f64)>,
 }
 
-/// Seconds per byte of data that one collective combines or copies.
+/// Seconds of virtual time per byte of data that a collective combines or copies.
 ///
-/// Derived from the roofline of [`CoreRates::span`], which is linear in the size. Combining performs one operation
-/// per 8 bytes, reads two operands and writes one. Copying reads once and writes once.
+/// The rates are derived from the roofline of [`CoreRates::span`], which is linear in the size. Combining performs one
+/// operation per 8 bytes, reads two operands and writes one. Copying reads once and writes once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataRates {
     combine: f64,
@@ -25,8 +25,8 @@ pub struct DataRates {
 }
 
 impl DataCost {
-    /// Creates the costs of a rank that has the share `part` of memory bandwidth and caches. A plain number is the
-    /// memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
+    /// Creates the costs of a rank that may use the share `part` of the memory bandwidth and caches. If `part` is a
+    /// number, it is the memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
     pub fn new(core: &CoreRates, part: impl Into<MemoryPart>) -> Self {
         let part = part.into();
         let rates = |flops: f64, memory: f64| DataRates { combine: flops.max(3.0 / memory), copy: 2.0 / memory };
@@ -47,12 +47,12 @@ impl DataCost {
 }
 
 impl DataRates {
-    /// Time to combine two operands of `size` bytes.
+    /// Virtual time to combine two operands of `size` bytes.
     pub fn combine(self, size: Bytes) -> SimSpan {
         span(self.combine, size)
     }
 
-    /// Time to copy `size` bytes.
+    /// Virtual time to copy `size` bytes.
     pub fn copy(self, size: Bytes) -> SimSpan {
         span(self.copy, size)
     }
@@ -66,7 +66,7 @@ pub(super) struct ApartCost {
 }
 
 impl ApartCost {
-    /// Reads the costs from the rules of the platform.
+    /// Reads the packing costs from the platform's rules for collectives.
     pub fn from_rules(rules: &CollectiveRules) -> Self {
         ApartCost { datatype: rules.datatype_overhead, block: rules.block_overhead }
     }
@@ -77,8 +77,8 @@ impl ApartCost {
         self.datatype == SimSpan::ZERO && self.block == SimSpan::ZERO
     }
 
-    /// Cost of copying `blocks`, or of packing `blocks` into a message. The blocks of a step of Bruck's alltoall are
-    /// described by a single datatype.
+    /// Virtual time for copying `blocks`, or for packing `blocks` into a message. One datatype describes all blocks of
+    /// a message of Bruck's alltoall.
     #[cold]
     pub fn copied(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
@@ -87,7 +87,7 @@ impl ApartCost {
         }
     }
 
-    /// Cost of unpacking `blocks` from a message.
+    /// Virtual time for unpacking `blocks` from a message.
     #[cold]
     pub fn unpacked(self, layout: &BlockLayout, blocks: Blocks) -> SimSpan {
         match blocks {
@@ -97,7 +97,8 @@ impl ApartCost {
     }
 }
 
-/// Time for `size` bytes. Saturates at the greatest representable time: the engine reports overflowing clocks.
+/// Virtual time for `size` bytes at `per_byte` seconds per byte. A result that is too large becomes the greatest
+/// representable time, because the engine reports overflowing clocks.
 fn span(per_byte: f64, size: Bytes) -> SimSpan {
     if size == Bytes::ZERO {
         return SimSpan::ZERO;

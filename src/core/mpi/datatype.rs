@@ -32,17 +32,17 @@ use crate::mpi::abi::{self, Aint, Handle};
 use layout::{Mix, TypeMap};
 
 /// A reference to a shared datatype. An [`Arc`] counts the references to a datatype that a program created. Predefined
-/// datatypes live as long as the process and have no reference count, so threads do not contend for a counter.
+/// datatypes live as long as the host process and have no reference count, so threads do not contend for a counter.
 pub struct Type(NonNull<Datatype>);
 
-// SAFETY: `Type` shares a `Datatype` as an `Arc<Datatype>` does, and the bound requires that this `Arc` may cross
-// threads.
+// SAFETY: `Type` shares a `Datatype` as an `Arc<Datatype>` does, and the bound of this impl requires that an
+// `Arc<Datatype>` may be sent to other threads.
 unsafe impl Send for Type where Arc<Datatype>: Send {}
-// SAFETY: as above.
+// SAFETY: the reason of `unsafe impl Send for Type` applies here too.
 unsafe impl Sync for Type where Arc<Datatype>: Sync {}
 
 impl Type {
-    /// Creates a datatype that lives as long as the process.
+    /// Creates a datatype that is never freed.
     fn lasting(datatype: Datatype) -> Type {
         Type(NonNull::from(Box::leak(Box::new(Datatype { lasting: true, ..datatype }))))
     }
@@ -81,7 +81,7 @@ impl Drop for Type {
     #[inline]
     fn drop(&mut self) {
         if !self.lasting {
-            // SAFETY: as in `clone`; this `Type` releases its own strong count.
+            // SAFETY: this `Type` owns one strong count of its `Arc`, as in `clone`, and releases this count.
             unsafe { Arc::decrement_strong_count(self.0.as_ptr()) }
         }
     }
@@ -98,7 +98,7 @@ impl fmt::Debug for Type {
 pub struct TypeError {
     /// Error class, such as MPI_ERR_ARG.
     pub class: c_int,
-    /// Description of the found and the expected value.
+    /// Description of the wrong value and of the expected value.
     pub what: String,
 }
 
@@ -138,17 +138,19 @@ pub struct TypeEnvelope {
 pub struct Datatype {
     /// Number of bytes of data.
     size: usize,
-    /// Number of bytes from one item to the next.
+    /// Extent of the datatype: number of bytes from the start of one item to the start of the next item.
     extent: i64,
-    /// Displacement of the data, if the data of one item are one contiguous piece of memory in type map order.
+    /// Displacement of the first data byte if the data of one item are contiguous in memory, in the order of the type
+    /// map.
     run: Option<isize>,
-    /// Whether the data of consecutive items are one contiguous piece of memory.
+    /// Whether the data of consecutive items are contiguous in memory.
     dense: bool,
     layout: TypeMap,
     envelope: TypeEnvelope,
-    /// Basic element of a named datatype, of a duplicate of one, or of a Fortran 90 datatype that is equal to one.
+    /// Basic element of a named datatype, of a duplicate of a named datatype, or of a Fortran 90 datatype that is equal
+    /// to a named datatype.
     kind: Option<&'static BasicKind>,
-    /// Whether the datatype lives as long as the process without a reference count.
+    /// Whether the datatype is never freed and has no reference count.
     lasting: bool,
 }
 
@@ -159,7 +161,7 @@ impl Datatype {
         Datatype::new(TypeMap::basic(kind), envelope, Some(kind))
     }
 
-    /// Caches the most frequently used properties of the layout.
+    /// Creates a datatype and caches the most frequently used properties of its layout.
     fn new(layout: TypeMap, envelope: TypeEnvelope, kind: Option<&'static BasicKind>) -> Datatype {
         let plan = layout.bytes();
         let (extent, run) = match plan.node {
@@ -176,23 +178,24 @@ impl Datatype {
         if self.envelope.combiner == abi::MPI_COMBINER_NAMED { self.kind.map(|kind| kind.handle) } else { None }
     }
 
-    /// Name of a named datatype; empty for others.
+    /// Name of a named datatype; empty for a derived datatype.
     pub fn name(&self) -> &'static str {
         if self.envelope.combiner == abi::MPI_COMBINER_NAMED { self.kind.map_or("", |kind| kind.name) } else { "" }
     }
 
-    /// Returns the construction of the datatype.
+    /// Returns the constructor call that created the datatype.
     pub fn envelope(&self) -> &TypeEnvelope {
         &self.envelope
     }
 
-    /// Basic element of a named datatype or of a datatype equal to one. Built-in operations accept only these.
+    /// Basic element of a named datatype or of a datatype equal to a named datatype. Built-in reduction operations
+    /// accept only these datatypes.
     #[inline]
     pub fn kind(&self) -> Option<&'static BasicKind> {
         self.kind
     }
 
-    /// Basic element of the data, if all data have the same basic element.
+    /// Basic element of the data, if all data of the datatype have the same basic element.
     #[inline]
     pub fn uniform(&self) -> Option<&'static BasicKind> {
         match self.layout.mix {
@@ -217,7 +220,7 @@ impl Datatype {
         self.layout.ub()
     }
 
-    /// Number of bytes from one item to the next.
+    /// Extent of the datatype: number of bytes from the start of one item to the start of the next item.
     #[inline]
     pub fn extent(&self) -> i64 {
         self.extent
@@ -234,7 +237,7 @@ impl Datatype {
     }
 
     /// Displacements of the first data byte of `count` items and of the byte after their last data byte. The range is
-    /// empty if the items have no data.
+    /// empty if the items contain no data.
     pub fn span(&self, count: usize) -> (i64, i64) {
         if count == 0 || self.size() == 0 {
             return (0, 0);
@@ -243,19 +246,19 @@ impl Datatype {
         (self.true_lb().saturating_add(last.min(0)), self.layout.true_ub.saturating_add(last.max(0)))
     }
 
-    /// Whether one item is a contiguous piece of memory in type map order.
+    /// Whether the data of one item are contiguous in memory, in the order of the type map.
     #[inline]
     pub fn is_contiguous(&self) -> bool {
         self.run.is_some()
     }
 
-    /// Whether consecutive items form one contiguous piece of memory in type map order.
+    /// Whether the data of consecutive items are contiguous in memory, in the order of the type map.
     #[inline]
     pub fn is_dense(&self) -> bool {
         self.is_contiguous() && self.extent() == self.layout.size as i64
     }
 
-    /// Number of basic elements of one item.
+    /// Number of basic elements in one item.
     pub fn elements(&self) -> u64 {
         self.layout.typed.basics
     }

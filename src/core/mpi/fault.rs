@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Fault {
     /// Error class, one of `MPI_ERR_*`.
     pub class: c_int,
-    /// Description of the found and the expected value, a lower-case phrase.
+    /// Description of the wrong value and of the expected value, as a lower-case phrase.
     pub what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Groups: ordered sets of world ranks, stored as first rank, stride and size if possible.
+//! Groups: ordered sets of world ranks. A group with a constant stride is stored as first rank, stride and size.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ pub enum Group {
     Strided {
         /// World rank of member 0.
         first: Rank,
-        /// Distance between consecutive members; at least 1.
+        /// Difference between consecutive world ranks of the group; at least 1.
         stride: u32,
         /// Number of members of the group.
         size: u32,
     },
-    /// A group whose ranks have no constant stride.
+    /// A group whose world ranks have no constant stride.
     Listed(Arc<Listing>),
 }
 
-/// Members of a group whose ranks have no constant stride; created by [`Group::from_ranks`].
+/// Members of a group whose world ranks have no constant stride. [`Group::from_ranks`] creates the listing.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listing {
     ranks: Box<[Rank]>,
-    /// Members sorted by world rank; empty if `ranks` is already sorted.
+    /// Members sorted by world rank. The list is empty if `ranks` is already sorted.
     ascending: Box<[u32]>,
 }
 
@@ -66,7 +66,7 @@ impl Group {
         }
     }
 
-    /// Returns the member with this world rank, in logarithmic time.
+    /// Returns the rank in the group of the process with world rank `world`. Takes logarithmic time.
     pub fn member(&self, world: Rank) -> Option<u32> {
         match self {
             Group::Strided { first, stride, size } => {

@@ -1,5 +1,4 @@
-//! Set operations on groups (MPI-3.1, section 6.3). Time is linear in the number of members, with one look-up per
-//! member.
+//! Set operations on groups (MPI-3.1, section 6.3). An operation looks up each member once.
 
 use std::ffi::c_int;
 
@@ -7,10 +6,10 @@ use crate::mpi::Group;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_RANK, MPI_IDENT, MPI_PROC_NULL, MPI_SIMILAR, MPI_UNDEFINED, MPI_UNEQUAL};
 use crate::mpi::fault::Fault;
 
-/// First, last and stride, as in the `ranges` of MPI_Group_range_incl.
+/// Range of ranks: first rank, last rank and stride, as in the argument `ranges` of MPI_Group_range_incl.
 pub type Range = [c_int; 3];
 
-/// The members of `a`, followed by the members of `b` that are not in `a`.
+/// Returns the group of the members of `a`, followed by the members of `b` that are not in `a`.
 pub fn union(a: &Group, b: &Group) -> Group {
     if b.size() == 0 || a == b {
         return a.clone();
@@ -19,7 +18,7 @@ pub fn union(a: &Group, b: &Group) -> Group {
     Group::from_ranks(a.ranks().chain(added).collect())
 }
 
-/// The members of `a` that are in `b` too, in the order of `a`.
+/// Returns the group of the members of `a` that are also in `b`, in the order of `a`.
 pub fn intersection(a: &Group, b: &Group) -> Group {
     if a == b {
         return a.clone();
@@ -27,7 +26,7 @@ pub fn intersection(a: &Group, b: &Group) -> Group {
     Group::from_ranks(a.ranks().filter(|&rank| b.member(rank).is_some()).collect())
 }
 
-/// The members of `a` that are not in `b`, in the order of `a`.
+/// Returns the group of the members of `a` that are not in `b`, in the order of `a`.
 pub fn difference(a: &Group, b: &Group) -> Group {
     if b.size() == 0 {
         return a.clone();
@@ -35,7 +34,7 @@ pub fn difference(a: &Group, b: &Group) -> Group {
     Group::from_ranks(a.ranks().filter(|&rank| b.member(rank).is_none()).collect())
 }
 
-/// MPI_IDENT (same members in the same order), MPI_SIMILAR (same members) or MPI_UNEQUAL.
+/// Compares two groups. Returns MPI_IDENT (same members in the same order), MPI_SIMILAR (same members) or MPI_UNEQUAL.
 pub fn compare(a: &Group, b: &Group) -> c_int {
     if a.size() != b.size() {
         MPI_UNEQUAL
@@ -52,7 +51,7 @@ pub fn compare(a: &Group, b: &Group) -> c_int {
 /// MPI_PROC_NULL for MPI_PROC_NULL.
 ///
 /// # Errors
-/// A rank is not in `from`.
+/// A rank of `ranks` is not in the group `from`.
 pub fn translate_ranks(from: &Group, ranks: &[c_int], to: &Group) -> Result<Vec<c_int>, Fault> {
     let translate = |(place, &rank): (usize, &c_int)| {
         if rank == MPI_PROC_NULL {
@@ -109,8 +108,8 @@ pub fn range_excl(group: &Group, ranges: &[Range]) -> Result<Group, Fault> {
     excl(group, &expand(group, ranges)?)
 }
 
-/// Returns the ranks in `ranges`. Stops when the list is longer than the group, because a longer list must contain an
-/// error.
+/// Returns the ranks in `ranges`. Stops when the list of ranks is longer than the group, because a longer list must
+/// contain an error.
 fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     let mut ranks = Vec::new();
     for (place, &[first, last, stride]) in ranges.iter().enumerate() {
@@ -129,7 +128,7 @@ fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     Ok(ranks)
 }
 
-/// Members with the given ranks, if all ranks exist and no rank occurs twice.
+/// Returns the ranks as member indices if all ranks exist in the group and no rank occurs twice.
 fn distinct(group: &Group, ranks: &[c_int]) -> Result<Vec<u32>, Fault> {
     let mut seen = vec![false; group.size() as usize];
     let mut check = |(place, &rank): (usize, &c_int)| {

@@ -17,10 +17,11 @@ pub struct Info {
 }
 
 impl Info {
-    /// Sets the value of a key. A key that exists already keeps its position.
+    /// Sets the value of a key. A key that already exists in the info object keeps its position.
     ///
     /// # Errors
-    /// The key is empty, or the key or the value with the final zero exceeds MPI_MAX_INFO_KEY or MPI_MAX_INFO_VAL.
+    /// The key is empty, or the key with the final zero byte exceeds MPI_MAX_INFO_KEY bytes, or the value exceeds
+    /// MPI_MAX_INFO_VAL bytes.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), Fault> {
         check(key)?;
         if value.len() >= MPI_MAX_INFO_VAL {
@@ -34,14 +35,14 @@ impl Info {
         Ok(())
     }
 
-    /// Sets all keys of another info object in this object.
+    /// Sets all keys and values of another info object in this info object.
     pub fn merge(&mut self, other: &Info) {
         for (key, value) in &other.pairs {
             self.set(key, value).expect("it was set once");
         }
     }
 
-    /// Returns the value of a key, if it is set.
+    /// Returns the value of a key, or `None` if the info object does not have the key.
     ///
     /// # Errors
     /// [`Info::set`] does not accept the key.
@@ -50,7 +51,7 @@ impl Info {
         Ok(self.pairs.iter().find(|(known, _)| **known == *key).map(|(_, value)| &**value))
     }
 
-    /// Removes a key.
+    /// Removes a key from the info object.
     ///
     /// # Errors
     /// [`Info::set`] does not accept the key, or the key is not set.
@@ -64,12 +65,12 @@ impl Info {
         Ok(())
     }
 
-    /// Number of keys that are set.
+    /// Number of keys in the info object.
     pub fn keys(&self) -> usize {
         self.pairs.len()
     }
 
-    /// Returns the key with index `n`, counted from 0.
+    /// Returns the key with index `n` of the info object, counted from 0.
     ///
     /// # Errors
     /// `n` is out of range.

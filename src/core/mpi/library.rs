@@ -1,8 +1,9 @@
-//! Algorithm selection of MPI libraries: by communicator, sizes and whether the operator commutes.
+//! Selection of collective algorithms as real MPI libraries do: by the communicator, the sizes, and whether the
+//! operator commutes.
 //!
-//! A choice is a look-up in a table of thresholds. It depends only on arguments that are equal at all ranks, so all
-//! ranks choose the same algorithm. If the chosen algorithm cannot handle a call, the MPI library uses another one
-//! ([`settle`]); this module returns the algorithm that runs.
+//! The algorithm is looked up in a table of thresholds. The choice depends only on arguments that are equal at all
+//! ranks, so all ranks choose the same algorithm. If the chosen algorithm cannot handle a call, the MPI library uses
+//! another algorithm ([`settle`]); this module returns the algorithm that runs.
 
 mod flat;
 mod libnbc;
@@ -22,28 +23,28 @@ use crate::platform::{Algorithm, Collective, Library, Method};
 /// Properties of a collective call that determine the choice of its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceContext {
-    /// Collective that is called.
+    /// Collective that the program calls.
     pub collective: Collective,
     /// Whether the call blocks.
     pub form: CallForm,
     /// Number of ranks in the communicator.
     pub ranks: u32,
-    /// Size in bytes: of the buffer, or of one block if every rank has a block (the mean if the blocks differ in
-    /// size); 0 if ranks do not know the size.
+    /// Size in bytes of the buffer, or of one block if every rank has a block. If the blocks differ in size, it is
+    /// their mean size. It is 0 if ranks do not know the size.
     pub size: u64,
-    /// Sum of the sizes of all blocks in bytes if each rank has a block, otherwise the same as `size`.
+    /// Sum of the sizes of all ranks' blocks in bytes; same as `size` if the data are not divided among ranks.
     pub total: u64,
     /// Number of bytes of an element, at least 1. Algorithms do not divide an element.
     pub element: u32,
-    /// Whether contributions must be combined in order of ranks.
+    /// Whether the contributions of ranks must be combined in order of ranks.
     pub ordered: bool,
-    /// Distribution of the members over nodes.
+    /// Distribution of the communicator's members over nodes.
     pub spread: NodeSpread,
 }
 
 impl ChoiceContext {
-    /// Context for a collective over `size` bytes that is a part of this collective. The choice for the part ignores
-    /// nodes.
+    /// Context for a collective over `size` bytes that an algorithm of this collective executes. The algorithm of the
+    /// inner collective is chosen without regard to nodes.
     fn of(self, collective: Collective, size: u64) -> Self {
         ChoiceContext { collective, size, total: size, spread: NodeSpread::FLAT, ..self }
     }
@@ -53,19 +54,21 @@ impl ChoiceContext {
     }
 }
 
-/// Entries: an exclusive limit of sizes in bytes, and the number of an algorithm. The last entry has no limit.
+/// Algorithms by size: pairs of an exclusive limit of the size in bytes and the identifier of an algorithm. The last
+/// pair has no limit.
 type Sizes = &'static [(u64, u8)];
-/// Rows: an exclusive limit of the communicator's size in ranks, and entries. The last row has no limit.
+/// Algorithms by communicator size: pairs of an exclusive limit of the number of ranks and a [`Sizes`]. The last pair
+/// has no limit.
 type Table = &'static [(u32, Sizes)];
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-/// Limit of a row without a limit of ranks.
+/// Value that means "no limit of the number of ranks".
 const ANY: u32 = u32::MAX;
-/// Limit of an entry without a limit of sizes.
+/// Value that means "no limit of the size".
 const ALL: u64 = u64::MAX;
 
-/// Number of the algorithm in `table` for a communicator of `ranks` ranks and data of `size` bytes.
+/// Looks up the identifier of the algorithm for a communicator of `ranks` ranks and data of `size` bytes.
 fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
     let (last, rows) = table.split_last().expect("a table has rows");
     let (_, sizes) = rows.iter().find(|(below, _)| ranks < *below).unwrap_or(last);
@@ -73,7 +76,7 @@ fn look_up(table: Table, ranks: u32, size: u64) -> u8 {
     entries.iter().find(|(below, _)| size < *below).unwrap_or(last).1
 }
 
-/// Returns the style of schedules of `library`, which selects details in which MPI libraries differ.
+/// Returns the schedule style of `library`, which selects details of algorithms in which MPI libraries differ.
 pub fn style(library: Library) -> ScheduleStyle {
     match library {
         Library::Mpich3Flat => ScheduleStyle::Flat,
@@ -85,8 +88,8 @@ pub fn style(library: Library) -> ScheduleStyle {
 /// Number of chains in Open MPI when the user selects the algorithm (`coll_tuned_…_chain_fanout`).
 const CHAINS: u32 = 4;
 
-/// Methods that a user can select for `collective` among `ranks` ranks with `library`: the algorithms with useful
-/// parameters. If `nodes` is set, the list includes node-aware forms.
+/// Algorithms, with useful parameters, that a user can select for `collective` among `ranks` ranks with `library`. If
+/// `nodes` is set, the list includes node-aware algorithms.
 pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool) -> Vec<Method> {
     let segments: &[u32] = &[0, 4 << 10, 32 << 10, 128 << 10];
     let mut methods: Vec<Method> = if library.is_open_mpi() {
@@ -107,14 +110,14 @@ pub fn methods(library: Library, collective: Collective, ranks: u32, nodes: bool
     methods.into_iter().flat_map(with_segments).collect()
 }
 
-/// Whether libraries have a node-aware form of `collective`.
+/// Whether MPI libraries have a node-aware algorithm for `collective`.
 pub fn has_nodes_form(collective: Collective) -> bool {
     use Collective::{Allgather, Allreduce, Barrier, Bcast, Gather, Reduce, Scatter};
     matches!(collective, Barrier | Bcast | Reduce | Allreduce | Gather | Scatter | Allgather)
 }
 
-/// Whether the node-aware form of `library` can handle the call. A node-aware form needs several nodes with several
-/// members and an operator that commutes. Open MPI may also need equally many members per node.
+/// Whether the node-aware algorithm of `library` can handle the call. A node-aware algorithm needs several nodes with
+/// several members and an operator that commutes. Open MPI may also need equally many members per node.
 fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     let ChoiceContext { collective, ordered, spread, .. } = question;
     let wants_equal = match collective {
@@ -126,13 +129,13 @@ fn can_see_nodes(library: Library, question: ChoiceContext) -> bool {
     has_nodes_form(collective) && spread.is_deep() && !ordered && equal
 }
 
-/// Whether `library` chooses the node-aware form by default.
+/// Whether `library` chooses the node-aware algorithm by default.
 fn sees_nodes(library: Library, question: ChoiceContext) -> bool {
     let does = if library.is_open_mpi() { question.form == CallForm::Blocking } else { mpich::sees_nodes(question) };
     does && library.sees_nodes() && can_see_nodes(library, question)
 }
 
-/// Returns the method that `library` chooses, with the methods of its parts.
+/// Returns the algorithm that `library` chooses, with the algorithms of the inner collectives.
 pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     if sees_nodes(library, question) {
         return Method::from(Algorithm::NodeAware).into();
@@ -147,7 +150,8 @@ pub fn decide(library: Library, question: ChoiceContext) -> Choice {
     complete(library, question, settle(library, question, method))
 }
 
-/// Adds the methods that `library` chooses for the parts of `method`, if `method` consists of parts.
+/// If `method` executes several inner collectives, adds the algorithms that `library` chooses for the inner
+/// collectives.
 pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Choice {
     if method.algorithm != Algorithm::Nonoverlapping {
         return method.into();
@@ -168,7 +172,8 @@ pub fn complete(library: Library, question: ChoiceContext, method: Method) -> Ch
     Choice { method, first, second }
 }
 
-/// Returns the method that runs if `method` is selected: libraries replace an algorithm that cannot handle the call.
+/// Returns the algorithm that runs if the user selects `method`. MPI libraries replace an algorithm that cannot handle
+/// the call.
 pub fn settle(library: Library, question: ChoiceContext, method: Method) -> Method {
     if method.algorithm == Algorithm::NodeAware && !question.ordered && !can_see_nodes(library, question) {
         return decide(library, ChoiceContext { spread: NodeSpread::FLAT, ..question }).method;

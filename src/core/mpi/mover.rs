@@ -1,18 +1,18 @@
-//! Data of a rank in a collective: functions that move the data, or that only state how the data would be divided.
+//! Access to the data of a rank in a collective: real data of a real program, or only their element size and order.
 
 use super::schedule::{BlockLayout, Piece, Side, Then};
 use crate::platform::Collective;
 use crate::rank::Payload;
 
-/// Moves the data of one rank in a collective, for each step of the schedule. Implementors without data only state how
-/// the data would be divided.
+/// Reads, stores and combines the data of one rank in a collective, as the steps of the collective's algorithm require.
+/// An implementor without data only states the element size and the order of combination.
 pub trait Mover {
-    /// Whether data exist. If false, `read`, `store`, `copy` and `combine` are never called.
+    /// Whether the implementor has data. If false, `read`, `store`, `copy` and `combine` are never called.
     const MOVES: bool = false;
     /// Packed size in bytes of one element of `collective`. A buffer that is split into blocks is divided only between
     /// elements.
     fn element(&self, collective: Collective) -> u32;
-    /// Whether contributions must be combined in order of ranks.
+    /// Whether the contributions of ranks must be combined in order of ranks.
     fn is_ordered(&self) -> bool {
         false
     }
@@ -21,21 +21,22 @@ pub trait Mover {
         let _ = (layout, piece);
         None
     }
-    /// Stores packed data in `piece`, or combines the packed data with the contents of `piece`.
+    /// Stores packed data in `piece`, or combines packed data with the contents of `piece`.
     fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
         let _ = (layout, piece, then, payload);
     }
-    /// Copies the blocks of `from` to those of `to`, block by block.
+    /// Copies the blocks of `from` to the blocks of `to`.
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         let _ = (layout, from, to);
     }
-    /// Combines the blocks of `from` with those of `to`, block by block; `from` is the operand on `side`.
+    /// Combines each block of `from` with the corresponding block of `to`. `side` tells whether `from` is the left or
+    /// the right operand.
     fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
         let _ = (layout, from, to, side);
     }
 }
 
-/// Mover for programs that are described without data.
+/// Implementor of [`Mover`] for described programs, which have no data.
 #[derive(Clone, Copy, Debug)]
 pub struct NoData;
 
@@ -45,19 +46,19 @@ impl Mover for NoData {
     }
 }
 
-/// Mover without data that states the element size and order of a reduction.
+/// Implementor of [`Mover`] without data that states the element size and the order of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements {
     /// Number of bytes of an element of a reduction.
     pub size: u32,
-    /// Whether contributions must be combined in order of ranks.
+    /// Whether the contributions of ranks must be combined in order of ranks.
     pub in_order: bool,
 }
 
 impl Mover for Elements {
     fn element(&self, collective: Collective) -> u32 {
         use Collective::{Allreduce, Exscan, Reduce, ReduceScatter, Scan};
-        // Collectives without reduction may be divided at any byte.
+        // A collective without reduction may divide its data at any byte.
         let combines = matches!(collective, Reduce | Allreduce | Scan | Exscan | ReduceScatter);
         if combines { self.size.max(1) } else { 1 }
     }
@@ -66,12 +67,12 @@ impl Mover for Elements {
     }
 }
 
-/// Mover without data, for a recorded collective.
+/// Implementor of [`Mover`] without data for a collective from a recorded trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CalledData {
-    /// Number of bytes of one element, for every collective; at least 1.
+    /// Number of bytes of one element of the recorded collective; at least 1.
     pub element: u32,
-    /// Whether contributions must be combined in order of ranks.
+    /// Whether the contributions of ranks must be combined in order of ranks.
     pub in_order: bool,
 }
 

@@ -7,13 +7,13 @@ pub(super) fn blocking_name(collective: Collective) -> &'static str {
     names(collective).1
 }
 
-/// Name of the non-blocking MPI function of `collective`. Reports use it as the source position of the collective's
-/// strand.
+/// Name of the non-blocking MPI function of `collective`. Reports use it as the source position of the collective,
+/// which runs concurrently with its caller.
 pub fn non_blocking_name(collective: Collective) -> &'static str {
     names(collective).2
 }
 
-/// Word for `collective` in files.
+/// Word for `collective` in platform files and traces.
 pub fn collective_word(collective: Collective) -> &'static str {
     names(collective).0
 }
@@ -46,7 +46,7 @@ fn names(collective: Collective) -> (&'static str, &'static str, &'static str) {
     }
 }
 
-/// Word for `algorithm` in files.
+/// Word for `algorithm` in platform files and traces.
 pub fn algorithm_word(algorithm: Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Linear => "linear",

@@ -1,7 +1,7 @@
 //! Members of a communicator grouped by node.
 //!
-//! Nodes are numbered in the order of their first members. The *place* of a member is its index among the members of
-//! its node. Members with the same place on their nodes form a *row*. Row 0 consists of the nodes' leaders.
+//! Nodes are numbered in the order of their first members. The *place* of a member is its index among the members on
+//! its node. Members with the same place on different nodes form a *row*. Row 0 consists of the node leaders.
 
 use super::{CommMember, Group};
 use crate::platform::{NodeMap, RegularNodes};
@@ -14,28 +14,29 @@ pub struct Nodes {
     form: NodeForm,
 }
 
-/// Representation of the members' distribution over nodes.
+/// Representation of a [`Nodes`].
 #[derive(Clone, Debug)]
 enum NodeForm {
-    /// Regular distribution of MPI_COMM_WORLD, stored as a formula.
+    /// Regular distribution of the members of MPI_COMM_WORLD over nodes, stored as a formula.
     Regular(RegularNodes),
-    /// Listed distribution: the members of each node, and the node and place of each member.
+    /// Irregular distribution: the members on each node, and per member its node and its index on the node.
     Listed { members: Vec<Vec<u32>>, places: Vec<(u32, u32)> },
 }
 
-/// Properties of the distribution over nodes that determine the algorithm chosen by an MPI library.
+/// Properties of the distribution of members over nodes. An MPI library chooses a collective algorithm by these
+/// properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeSpread {
-    /// Number of nodes; 1 if unknown.
+    /// Number of nodes with members; 1 if unknown.
     pub nodes: u32,
     /// Greatest number of members per node.
     pub most: u32,
-    /// Whether all nodes have equally many members.
+    /// Whether all nodes have the same number of members.
     pub equal: bool,
 }
 
 impl NodeSpread {
-    /// All members on one node.
+    /// Distribution in which all members are on one node.
     pub const FLAT: NodeSpread = NodeSpread { nodes: 1, most: 1, equal: true };
 
     /// Whether the members are on several nodes, at least one of which has several members.
@@ -56,7 +57,7 @@ impl Nodes {
         Nodes { comm: comm.clone(), form }
     }
 
-    /// Returns the properties of the distribution that determine the algorithm chosen by an MPI library.
+    /// Returns the properties of the distribution by which an MPI library chooses a collective algorithm.
     pub fn spread(&self) -> NodeSpread {
         match &self.form {
             NodeForm::Regular(regular) => NodeSpread { nodes: regular.nodes, most: regular.per_node, equal: true },
@@ -68,7 +69,7 @@ impl Nodes {
         }
     }
 
-    /// Whether the concatenated lists of the nodes' members are in the order of ranks.
+    /// Whether the members are in order of ranks if they are listed node by node.
     pub fn is_in_order(&self) -> bool {
         match &self.form {
             NodeForm::Regular(regular) => !regular.cyclic || regular.nodes == 1 || regular.per_node == 1,
@@ -76,7 +77,7 @@ impl Nodes {
         }
     }
 
-    /// Member at place `place` of node `node`.
+    /// Member with index `place` among the members on node `node`.
     pub fn member(&self, node: u32, place: u32) -> u32 {
         match &self.form {
             NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => node + place * nodes,
@@ -85,7 +86,7 @@ impl Nodes {
         }
     }
 
-    /// Node of `member`, and place of `member` on this node.
+    /// Node of `member`, and index of `member` among the members on this node.
     pub fn place(&self, member: u32) -> (u32, u32) {
         match &self.form {
             NodeForm::Regular(RegularNodes { nodes, cyclic: true, .. }) => (member % nodes, member / nodes),
@@ -99,7 +100,7 @@ impl Nodes {
         self.member(node, 0)
     }
 
-    /// Communicator of this member's node.
+    /// Communicator of the members on the node of this member.
     pub fn mine(&self) -> CommMember {
         let (node, place) = self.place(self.comm.rank());
         let group = match &self.form {
@@ -110,8 +111,8 @@ impl Nodes {
         CommMember::new(self.comm.id(), place, group)
     }
 
-    /// Communicator of row `row`, with one member per node. `None` if this member is not in the row. Every node must
-    /// have a member in the row.
+    /// Communicator of the members with index `row` on their nodes, one member per node. `None` if this member has
+    /// another index. Every node must have more than `row` members.
     pub fn row(&self, row: u32) -> Option<CommMember> {
         let (node, place) = self.place(self.comm.rank());
         if place != row {
@@ -125,8 +126,8 @@ impl Nodes {
         Some(CommMember::new(self.comm.id(), node, group))
     }
 
-    /// Communicator of the members `first` (rank 0) and `second` (rank 1). `None` if this member is neither of the
-    /// two.
+    /// Communicator of the members `first` (rank 0) and `second` (rank 1). `None` if this member is neither `first` nor
+    /// `second`.
     pub fn pair(&self, first: u32, second: u32) -> Option<CommMember> {
         let place = [first, second].into_iter().position(|member| member == self.comm.rank())?;
         Some(CommMember::new(self.comm.id(), place as u32, self.group([first, second].into_iter())))
@@ -166,7 +167,7 @@ mod tests {
         NodeMap::from_sites(&nodes.iter().map(|&node| Site { node, cmp: 0, core: 0 }).collect::<Vec<_>>())
     }
 
-    /// Members of a group, and the index of this member among them.
+    /// World ranks of the members of a group, and the index of this member in the group.
     type Seen = (Vec<Rank>, u32);
 
     fn seen(map: &NodeMap, group: &Group, member: u32) -> (Seen, Option<Seen>) {

@@ -1,6 +1,6 @@
 //! Built-in reduction operations (MPI-3.1, section 5.9) on arrays in memory.
 //!
-//! This module does not include operations that a program defines (MPI_Op_create).
+//! Operations that a program defines (MPI_Op_create) are in another module.
 #![allow(unsafe_code)]
 
 mod arithmetic;
@@ -28,9 +28,9 @@ pub enum Builtin {
     Bxor,
     Minloc,
     Maxloc,
-    /// MPI_REPLACE: the result is the new value. Permitted only in accumulate functions.
+    /// MPI_REPLACE: the result is the new value. The operation is permitted only in accumulate functions.
     Replace,
-    /// MPI_NO_OP: the result is the old value. Permitted only in accumulate functions.
+    /// MPI_NO_OP: the result is the old value. The operation is permitted only in accumulate functions.
     NoOp,
 }
 
@@ -76,7 +76,7 @@ impl Builtin {
         }
     }
 
-    /// Whether a ∘ b = b ∘ a.
+    /// Whether the operation commutes: a ∘ b = b ∘ a.
     pub fn commutes(self) -> bool {
         !matches!(self, Builtin::Replace | Builtin::NoOp)
     }
@@ -97,8 +97,8 @@ impl Builtin {
         rules::accepts(self, kind)
     }
 
-    /// Computes `inout[i] = in[i] ∘ inout[i]` for `n` elements, one extent apart. Does nothing if the operation does
-    /// not accept `kind`.
+    /// Computes `inout[i] = in[i] ∘ inout[i]` for arrays of `n` elements. Does nothing if the operation does not accept
+    /// `kind`.
     ///
     /// # Safety
     /// `input` must be valid for reads, `inout` for reads and writes of `n` elements of this kind, at any alignment.
@@ -110,8 +110,8 @@ impl Builtin {
         }
     }
 
-    /// Accumulates packed `data` into `count` items at `base`, for datatypes with a single kind of basic element.
-    /// Returns false and does nothing if the operation does not accept `datatype`.
+    /// Combines packed `data` with the `count` items at address `base`, for a datatype with a single type of basic
+    /// element. Returns false and does nothing if the operation does not accept `datatype`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads and writes.
@@ -138,7 +138,7 @@ impl Builtin {
                 now.as_ptr()
             } else {
                 spread.resize(n * kind.extent(), 0);
-                // SAFETY: `spread` has room for `n` elements.
+                // SAFETY: the buffer `spread` has room for `n` elements.
                 unsafe { named.unpack(spread.as_mut_ptr(), n, now) };
                 spread.as_ptr()
             };

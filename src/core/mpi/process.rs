@@ -1,4 +1,4 @@
-//! Adapter that runs an MPI program as a program of the engine.
+//! Adapter that runs an [`MpiProgram`] as a program of the engine.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::rank::forward_reports;
 use crate::rank::{Call, Called, CollectiveEntry, Describe, FailureKind, Program, ProgramError, Reply};
 use crate::units::Bytes;
 
-/// Runs an [`MpiProgram`] on the engine: forwards its calls and executes its collectives.
+/// Runs an [`MpiProgram`] on the engine: forwards point-to-point calls to the engine and executes collectives.
 ///
-/// A blocking collective becomes [`Call::Enter`] with its MPI name, the calls of its schedule, and [`Call::Leave`];
-/// then the program receives `Done`. A non-blocking collective becomes [`Call::Start`] of a strand with the same
-/// calls, including Enter and Leave; the program receives `Started`.
+/// A blocking collective becomes [`Call::Enter`] with the name of the MPI function, the point-to-point calls of the
+/// algorithm, and [`Call::Leave`]. Then the MPI program receives `Done`. A non-blocking collective becomes
+/// [`Call::Start`] of a concurrent program with the same calls, and the MPI program receives `Started`.
 ///
 /// Collectives of a communicator are matched in the order in which each rank calls them, as MPI requires (MPI-3.1,
 /// section 5.12). If ranks call different collectives at the same position, the messages of these collectives never
@@ -34,7 +34,7 @@ pub struct MpiDriver<P> {
     program: P,
     platform: Arc<Platform>,
     memory: MemoryPart,
-    /// Pairs of a communicator's number and the number of collectives begun on that communicator.
+    /// Pairs of a communicator's identifier and the number of collectives that this rank has begun on the communicator.
     begun: SmallVec<[(u32, u32); 2]>,
 }
 
@@ -44,7 +44,8 @@ struct EnteredCollective {
     left: bool,
 }
 
-/// A non-blocking collective as a program: Enter, the calls of the schedule, Leave.
+/// A non-blocking collective as a program that runs concurrently with its caller: Enter, the point-to-point calls of
+/// the algorithm, Leave.
 pub struct Strand<M> {
     runner: Runner<M>,
     name: &'static str,
@@ -53,14 +54,14 @@ pub struct Strand<M> {
 }
 
 impl<M> Strand<M> {
-    /// Creates a strand that executes the collective of `runner`, with MPI name `name` and size `bytes` (see
-    /// [`rule_size`]).
+    /// Creates a program that executes the collective of `runner`. `name` is the MPI function, and `bytes` the size of
+    /// the collective (see [`rule_size`]).
     pub fn new(runner: Runner<M>, name: &'static str, bytes: Bytes) -> Self {
         Strand { runner, name, bytes, stage: StrandStage::Outside }
     }
 }
 
-/// Progress of a strand through its collective.
+/// Progress of a non-blocking collective.
 enum StrandStage {
     Outside,
     Inside,
@@ -68,14 +69,15 @@ enum StrandStage {
 }
 
 impl<P: MpiProgram> MpiDriver<P> {
-    /// Creates the engine's program of a rank that runs `program` on `platform`, with the share `memory` of memory
-    /// bandwidth and caches and the platform's rules for collectives. A plain number is the memory bandwidth in bytes
+    /// Creates the engine's program of a rank that runs the MPI program `program` on `platform`. The rank may use the
+    /// share `memory` of the memory bandwidth and caches. If `memory` is a number, it is the memory bandwidth in bytes
     /// per second (see [`crate::platform::CoreRates::memory_share`]).
     pub fn new(program: P, platform: Arc<Platform>, memory: impl Into<MemoryPart>) -> Self {
         MpiDriver { program, platform, memory: memory.into(), begun: SmallVec::new(), active: None, aside: None }
     }
 
-    /// Handles collectives, separate from [`Program::next`] because most calls are point-to-point.
+    /// Begins the collective in `aside`. A separate function keeps [`Program::next`] short, because most calls are
+    /// point-to-point.
     #[inline(never)]
     fn begin_aside(&mut self) -> Call {
         match *self.aside.take().expect("there is a collective") {
@@ -106,7 +108,7 @@ impl<P: MpiProgram> MpiDriver<P> {
         }
     }
 
-    /// Returns the number of collectives that this rank has begun on communicator `comm`, and increments that number.
+    /// Returns the number of collectives that this rank has begun on communicator `comm`, then increments this number.
     fn sequence(&mut self, comm: u32) -> u32 {
         let begun = match self.begun.iter_mut().find(|(id, _)| *id == comm) {
             Some((_, begun)) => begun,
@@ -131,10 +133,11 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
                     Call::Leave
                 });
             }
-            // The reply to Leave becomes the reply to the program.
+            // The MPI program receives the reply to the Leave call.
             self.active = None;
         }
-        // The call is moved once on its way to the engine: copying a call costs more than creating it.
+        // The call is moved only once on its way to the engine, because a copy takes longer than the creation of the
+        // call.
         let mut call = self.program.next_call(reply, &mut self.aside);
         if self.aside.is_some() {
             call = self.begin_aside();

@@ -1,5 +1,5 @@
-//! Selection of a collective's algorithm: the algorithm fixed by the call, else that of the platform's rules, else
-//! that of the MPI library.
+//! Selection of a collective's algorithm. The algorithm requested by the call has priority, then the platform's rules,
+//! then the choice of the modelled MPI library.
 
 use super::library::{ChoiceContext, complete, decide, has_nodes_form, settle};
 use super::names::{algorithm_word, collective_word};
@@ -18,11 +18,11 @@ fn asked_for(collective: Collective) -> impl Iterator<Item = Algorithm> {
 
 /// Checks that `algorithm` suits `collective`.
 ///
-/// An algorithm that supports only some communicator sizes is suitable. For other sizes its schedule uses another
-/// algorithm: an allgather by recursive doubling becomes Bruck's algorithm unless there are 2^k ranks.
+/// An algorithm that supports only some communicator sizes is suitable. For other communicator sizes another algorithm
+/// runs: an allgather by recursive doubling becomes Bruck's algorithm unless there are 2^k ranks.
 ///
 /// # Errors
-/// A text with the collective, the unsuitable algorithm and the suitable algorithms.
+/// Text that names the collective, the unsuitable algorithm and the suitable algorithms.
 pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String> {
     if asked_for(collective).any(|other| other == algorithm) {
         return Ok(());
@@ -33,10 +33,10 @@ pub fn suits(collective: Collective, algorithm: Algorithm) -> Result<(), String>
     Err(format!("algorithm \"{algorithm}\" does not suit {collective}: expected {one_of}{}", words.join(", ")))
 }
 
-/// Checks that `method` suits `collective` and contains only parameters that its algorithm uses.
+/// Checks that `method` suits `collective`, and that the algorithm of `method` uses all parameters in `method`.
 ///
 /// # Errors
-/// The error of [`suits`], or the name of a parameter that the algorithm does not use.
+/// The error of [`suits`], or a text with the name of a parameter that the algorithm does not use.
 pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     suits(collective, method.algorithm)?;
     let (segments, fan) = takes(collective, method.algorithm);
@@ -49,7 +49,7 @@ pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     Err(format!("algorithm \"{algorithm}\" of {collective} takes no {in_vain}"))
 }
 
-/// Checks that every algorithm in a platform's rules suits its collective.
+/// Checks that every algorithm in a platform's rules for collectives suits its collective.
 ///
 /// # Errors
 /// The first unsuitable algorithm, with its collective and the suitable algorithms.
@@ -65,7 +65,7 @@ pub fn check_rules(platform: &Platform) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the message size for selection rules. The size is the same at every rank.
+/// Returns the message size in bytes to which the platform's selection rules refer. The size is the same at every rank.
 ///
 /// | collective | size |
 /// |---|---|
@@ -95,7 +95,7 @@ pub fn rule_size(call: &CollectiveCall) -> Bytes {
     }
 }
 
-/// Mean block size of `call` (or its buffer size) in bytes, and the sum of all blocks in bytes.
+/// Mean block size of `call` in bytes (or the size of its buffer), and the sum of all blocks in bytes.
 fn volumes(call: &CollectiveCall) -> (u64, u64) {
     let ranks = u64::from(call.comm.size());
     match (call.collective, &call.sizes) {
@@ -115,11 +115,12 @@ fn volumes(call: &CollectiveCall) -> (u64, u64) {
     }
 }
 
-/// Chooses the algorithm of `call` under a platform's `rules`. If `ordered` is set, contributions must be combined in
-/// order of ranks. `element` is the number of bytes of an element; buffers are divided only between elements.
+/// Chooses the algorithm of `call` under the platform's `rules` for collectives. If `ordered` is set, contributions
+/// must be combined in order of ranks. `element` is the number of bytes of an element; an algorithm divides a buffer
+/// only between elements.
 ///
 /// # Errors
-/// The error of [`suits`], or the selected algorithm cannot handle the call.
+/// The error of [`suits`], or a text that the selected algorithm cannot handle the call.
 pub fn choose(
     (call, form): (&CollectiveCall, CallForm),
     rules: &CollectiveRules,
@@ -146,8 +147,8 @@ pub fn choose(
     Ok(choice)
 }
 
-/// Method that the platform's selection file chooses for a blocking collective; `None` if the file leaves the choice
-/// to the library.
+/// Algorithm that the platform's selection file chooses for a blocking collective; `None` if the file leaves the choice
+/// to the MPI library.
 fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<Method>, String> {
     let ChoiceContext { collective, form, ranks, size, total, element, ordered, .. } = question;
     let Some(selection) = rules.selection.as_ref().filter(|_| form == CallForm::Blocking) else { return Ok(None) };
@@ -159,7 +160,7 @@ fn selected(rules: &CollectiveRules, question: ChoiceContext) -> Result<Option<M
     })
 }
 
-/// Checks that the selected algorithm can handle this call of a collective.
+/// Checks that the selected algorithm can handle this call of the collective.
 fn able(question: ChoiceContext, choice: Choice) -> Result<(), String> {
     let ChoiceContext { collective, ranks, ordered, .. } = question;
     let (algorithm, word) = (choice.method.algorithm, collective_word(collective));
@@ -187,7 +188,6 @@ pub(super) mod tests {
     use super::super::library::default_algorithm;
     use super::*;
 
-    /// All collectives, for the tests.
     pub(in crate::mpi) const COLLECTIVES: [Collective; 15] = Collective::ALL;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Translates the part of one rank in one collective to calls of the engine: the schedule's steps with world ranks,
+//! Translates one collective of one rank into engine calls: the steps of the algorithm become calls with world ranks,
 //! sizes, a tag and costs.
 
 mod concurrent;
@@ -23,28 +23,28 @@ use concurrent::ConcurrentStages;
 pub(super) use parts::{blocks, seat_of};
 use parts::{check_sizes, seat};
 
-/// The part of one rank in a collective, as stored in a recording. This information is sufficient to execute the call
-/// with any MPI library on any machine.
+/// A collective call of one rank, as stored in a recorded trace. The stored data suffice to execute the call with any
+/// MPI library on any machine.
 #[derive(Clone, Debug)]
 pub struct CalledCollective {
     /// The rank's call of the collective.
     pub call: CollectiveCall,
-    /// Element size of the call's data, and whether contributions are combined in order of ranks.
+    /// Element size of the call's data, and whether contributions must be combined in order of ranks.
     pub data: CalledData,
-    /// Number of earlier collectives on the communicator, modulo 2^28.
+    /// Number of earlier collectives on the same communicator, modulo 2^28.
     pub sequence: u32,
 }
 
-/// Remaining part of the collective after the present schedule.
+/// Work of a collective that follows the present schedule.
 #[derive(Debug)]
 enum Following {
-    /// A second schedule with the same members.
+    /// A second schedule among the same members.
     Second(Schedule, BlockLayout),
-    /// The stages of a node-aware collective.
+    /// The remaining stages of a node-aware collective.
     Stages(Staged),
 }
 
-/// Time that a rank spends on local work, and the number of bytes moved.
+/// Virtual time that a rank spends on copying and combining data, and the number of bytes moved.
 #[derive(Clone, Copy, Debug, Default)]
 struct Busy {
     span: SimSpan,
@@ -53,7 +53,7 @@ struct Busy {
 }
 
 impl Busy {
-    /// Creates work that takes `span` and moves no relevant amount of data.
+    /// Creates work that takes `span` of virtual time and moves a negligible number of bytes.
     fn new(span: SimSpan) -> Busy {
         Busy { span, ..Busy::default() }
     }
@@ -69,7 +69,7 @@ impl Busy {
         self.size = Bytes::new(self.size.get().saturating_add(size.get()));
     }
 
-    /// Call for this work; `None` if the work takes no time.
+    /// Engine call that executes the work; `None` if the work takes no time.
     #[inline]
     fn call(self, comm: &CommMember) -> Option<Call> {
         let Busy { span, size, combines } = self;
@@ -77,25 +77,25 @@ impl Busy {
     }
 }
 
-/// Executes the part of one rank in one collective.
+/// Executes one collective of one rank.
 #[derive(Debug)]
 pub struct Runner<M = NoData> {
     schedule: Schedule,
     method: Method,
-    /// Algorithm fixed by the call, if any.
+    /// Algorithm requested by the call, if any.
     asked: Option<Algorithm>,
     mover: M,
-    /// Destination and use of the data of the receive in progress.
+    /// Data blocks and use of the data of the receive in progress.
     expected: Option<(Piece, Then)>,
-    /// For each request of `requests`, the destination and use of the data of a receive; `None` for a send.
+    /// For each request in `requests`: the data blocks and the use of the received data, or `None` for a send.
     started: SmallVec<[Option<(Piece, Then)>; 2]>,
     comm: CommMember,
     layout: BlockLayout,
-    /// Spaces that the schedule uses as input and output.
+    /// Buffers that the schedule uses as input and as output.
     spaces: [Space; 2],
-    /// Remaining part of the collective after the present schedule.
+    /// Work of the collective that follows the present schedule.
     rest: Option<Box<Following>>,
-    /// Concurrent stages in progress, if there are several.
+    /// Stages of a node-aware collective that are in progress at the same time, if any.
     concurrent: Option<Box<ConcurrentStages>>,
     cost: DataRates,
     /// Cost of packing, unpacking and copying non-contiguous blocks.
@@ -103,13 +103,14 @@ pub struct Runner<M = NoData> {
     tag: Tag,
     /// Whether this rank does not know the sizes of the data that it receives.
     open: bool,
-    /// Pending work on received data.
+    /// Copying and combining of received data that has not yet been passed to the engine.
     busy: Busy,
     requests: Requests,
 }
 
 impl<M: Mover> Runner<M> {
-    /// Creates this rank's part in `call`, the `sequence`th collective on its communicator. `mover` moves the data.
+    /// Creates the runner of `call` at this rank. `sequence` is the number of earlier collectives on the communicator.
+    /// `mover` moves the data.
     ///
     /// # Errors
     /// Description of an error in the call.
@@ -120,7 +121,7 @@ impl<M: Mover> Runner<M> {
         sequence: u32,
         mover: M,
     ) -> Result<Self, String> {
-        // Reductions are divided only between elements.
+        // A reduction divides its buffer only between elements.
         let element = mover.element(call.collective).max(1);
         let choice = rules::choose((&call, form), rules, mover.is_ordered(), element)?;
         let seat = seat((&call, form), rules.library, mover.is_ordered())?;
@@ -146,8 +147,8 @@ impl<M: Mover> Runner<M> {
             Collective::Gatherv => matches!(layout, BlockLayout::Uniform { .. }),
             _ => false,
         };
-        // The kind in the tag separates the messages of different collectives, the sequence those of concurrent
-        // collectives.
+        // The low bits of the tag separate the messages of different collectives. The high bits separate the messages
+        // of concurrent collectives.
         let tag = sequence << 4 | collective as Tag;
         let (expected, started) = (None, SmallVec::new());
         Ok(Runner {
@@ -171,7 +172,7 @@ impl<M: Mover> Runner<M> {
         })
     }
 
-    /// Creates this rank's part in a node-aware collective.
+    /// Creates the runner of a node-aware collective at this rank.
     fn staged(
         mut stages: Staged,
         method: Method,
@@ -209,7 +210,7 @@ impl<M: Mover> Runner<M> {
         runner
     }
 
-    /// Switches to `stage` of a node-aware collective.
+    /// Begins `stage` of a node-aware collective.
     fn enter(&mut self, stage: FlatStage) {
         self.tag = self.tag_of(&stage);
         let FlatStage { schedule, layout, comm, input, output, copied, .. } = stage;
@@ -230,7 +231,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Switches to the part of the collective after the present schedule; returns false at the end of the collective.
+    /// Begins the next schedule or stage of the collective. Returns false at the end of the collective.
     #[cold]
     fn go_on(&mut self) -> bool {
         match self.rest.as_deref_mut() {
@@ -264,12 +265,12 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Method chosen for the call.
+    /// Algorithm chosen for the call, with its parameters.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// Returns the form of the call for recordings. The function must be called before the first step.
+    /// Returns the collective call in the form for recorded traces. The function must be called before the first step.
     pub fn called(&self) -> CalledCollective {
         let element = self.mover.element(Collective::ALL[(self.tag & 15) as usize]).max(1);
         let data = CalledData { element, in_order: self.mover.is_ordered() };
@@ -299,7 +300,8 @@ impl<M: Mover> Runner<M> {
         self.mover
     }
 
-    /// Takes the reply to the last call and returns the next call; `None` when the collective is complete.
+    /// Takes the engine's reply to the last call and returns the next call of the collective; `None` when the
+    /// collective is complete.
     #[inline]
     pub fn next_call(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         if self.concurrent.is_some() {
@@ -394,8 +396,7 @@ impl<M: Mover> Runner<M> {
             self.mover.store(&self.layout, piece, then, completions[0].payload.take());
             return;
         }
-        // If the lengths are equal, the reply belongs to a wait for all started operations, none of which was waited
-        // for before.
+        // If the lengths are equal, the reply belongs to a wait for all started sends and receives.
         if completions.len() != self.started.len() {
             return;
         }
@@ -408,13 +409,13 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Replaces the input and output spaces of `piece` by those of the present stage.
+    /// Returns `piece` with the input and output buffers of the present stage.
     fn placed(&self, piece: Piece) -> Piece {
         let [input, output] = self.spaces;
         piece.placed(input, output)
     }
 
-    /// Call that waits for the receive posted `back` receives before the last open receive.
+    /// Returns a wait for one receive: the receive that was posted `back` receives before the last incomplete receive.
     fn wait_for_receive(&mut self, back: u32) -> Call {
         let open = self.started.iter().enumerate().rev().filter(|(_, started)| started.is_some());
         let place = open.map(|(place, _)| place).nth(back as usize).expect("a schedule waits for what it posted");
@@ -425,7 +426,7 @@ impl<M: Mover> Runner<M> {
         if M::MOVES { Call::WaitAll(requests) } else { Call::Complete(requests) }
     }
 
-    /// Takes the requests of started sends, which may be incomplete.
+    /// Removes and returns the requests of started sends, which may be incomplete.
     fn sends(&mut self) -> Requests {
         let mut sends = Requests::new();
         let mut kept = Requests::new();
@@ -453,7 +454,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Call for copying `from` to `to` within this rank's memory; `None` if the copy takes no time.
+    /// Engine call for copying `from` to `to` within this rank's memory; `None` if the copy takes no time.
     fn own_copy(&self, layout: &BlockLayout, comm: &CommMember, from: Piece, to: Piece) -> Option<Call> {
         let mut busy = Busy::new(self.apart.copied(layout, from.blocks).max(self.apart.copied(layout, to.blocks)));
         busy.copy(self.cost, layout.bytes(from.blocks));

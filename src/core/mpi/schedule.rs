@@ -1,11 +1,11 @@
-//! Collectives as schedules: the sends, receives, combinations and copies of each rank, step by step.
+//! Collectives as schedules: the list of the sends, receives, combinations and copies of each rank.
 //!
-//! A schedule is the part of one member in a collective, generated step by step. This module does not depend on the
-//! engine, on time or on the data. Every step states which blocks of data it moves, so a schedule can be costed,
-//! checked with symbolic data, or executed with real data.
+//! A schedule generates the steps of one member in a collective. This module does not depend on the engine, on virtual
+//! time or on the data. Every step states which data blocks the step moves. A test can therefore execute a schedule
+//! with symbolic data.
 //!
 //! A schedule is a short list of *phases* (a tree, a ring, a fold, …). Each phase computes its n-th step by a formula,
-//! so the state of a schedule is a few numbers for any number of ranks.
+//! so a schedule has constant size for any number of ranks.
 
 mod allgather;
 mod allreduce;
@@ -46,7 +46,7 @@ use phase::{Phase, PhaseStep};
 /// Greatest number of phases of a schedule.
 const PHASES: usize = 6;
 
-/// Division of the data into blocks.
+/// Division of the data of a collective into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
     /// The buffer is divided into this many blocks (see [`BlockLayout::Split`]).
@@ -68,14 +68,15 @@ pub enum Parts {
     Headed(u32),
 }
 
-/// A method for a collective. For [`Algorithm::Nonoverlapping`], which executes two collectives, also their methods.
+/// An algorithm for a collective. If the algorithm is [`Algorithm::Nonoverlapping`], which executes two inner
+/// collectives, also the algorithms of the inner collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Method of the collective.
+    /// Algorithm of the collective, with its parameters.
     pub method: Method,
-    /// Method of the reduction or gather of [`Algorithm::Nonoverlapping`].
+    /// Algorithm of the inner reduction or gather of [`Algorithm::Nonoverlapping`].
     pub first: Method,
-    /// Method of the bcast or scatter of [`Algorithm::Nonoverlapping`].
+    /// Algorithm of the inner bcast or scatter of [`Algorithm::Nonoverlapping`].
     pub second: Method,
 }
 
@@ -85,7 +86,7 @@ impl From<Method> for Choice {
     }
 }
 
-/// The part of one member in a collective, step by step.
+/// Generator of the steps of one member in a collective.
 ///
 /// If every member executes its schedule and the messages of each pair of members are matched in order, all members
 /// reach [`Step::Done`], even if every send waits for its receive (rendezvous). The outputs are those of MPI-3.1,
@@ -103,8 +104,8 @@ impl Schedule {
     /// Creates the schedule of the member at `seat` in `collective` with `choice`. `None` if the algorithm does not
     /// suit the collective (see [`suitable`]).
     ///
-    /// `extent` is the size of the whole buffer if the data are divided independently of ranks; all members must pass
-    /// the same value. If a second schedule is returned, the member executes it after the first.
+    /// `extent` is the size of the whole buffer if the data are not divided among ranks; all members must pass the same
+    /// value. If the function returns two schedules, the member executes the second schedule after the first.
     pub fn plan(collective: Collective, choice: Choice, seat: Seat, extent: Extent) -> Option<(Self, Option<Self>)> {
         let second = (collective, choice.method.algorithm) == (Collective::Allreduce, Algorithm::Nonoverlapping);
         if second {
@@ -143,12 +144,12 @@ impl Schedule {
         self.seat.root
     }
 
-    /// Division of the data into blocks.
+    /// Division of the schedule's data into blocks.
     pub fn parts(&self) -> Parts {
         self.parts
     }
 
-    /// Returns the next step; after the last step always [`Step::Done`].
+    /// Returns the next step of the schedule; after the last step always [`Step::Done`].
     #[inline]
     pub fn next_step(&mut self) -> Step {
         while let Some(phase) = self.phases.get(usize::from(self.phase)) {
@@ -210,8 +211,8 @@ pub fn suitable(collective: Collective) -> &'static [Algorithm] {
 }
 
 /// Whether `algorithm` can combine contributions in rank order ([`Seat::ordered`]), as non-commutative operators
-/// require (MPI-3.1, section 5.9.1). All operators are assumed to be associative. For [`Algorithm::Nonoverlapping`]
-/// the method of its reduction decides.
+/// require (MPI-3.1, section 5.9.1). All operators are assumed to be associative. For [`Algorithm::Nonoverlapping`] the
+/// algorithm of the inner reduction decides.
 pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     use Algorithm::{Binary, Chains, Knomial, NodeAware, Pairwise, Pipeline, RecursiveHalving, Ring, SegmentedRing};
     !matches!(
@@ -222,8 +223,8 @@ pub fn keeps_rank_order(collective: Collective, algorithm: Algorithm) -> bool {
     )
 }
 
-/// Returns whether `algorithm` uses a segment size, and whether it uses `fan` (number of messages at a time, or of
-/// children in a tree).
+/// Returns whether `algorithm` uses a segment size, and whether `algorithm` uses the parameter `fan` (the number of
+/// concurrent messages, or of children in a tree).
 pub fn takes(collective: Collective, algorithm: Algorithm) -> (bool, bool) {
     use Algorithm::{
         Binary, Binomial, Chain, Chains, InOrderBinary, Knomial, Linear, LinearSync, Pipeline, SegmentedRing,

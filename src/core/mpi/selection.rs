@@ -64,7 +64,7 @@ pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
     Ok(selection)
 }
 
-/// MPICH's names of collectives whose entries are skipped.
+/// MPICH's names of collectives that the reader of selection files skips.
 const OTHERS: [&str; 31] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -107,7 +107,7 @@ fn without_spaces(key: &str) -> String {
     key.chars().filter(|c| !c.is_whitespace()).collect()
 }
 
-/// Converts the object under the keys `path` of the file.
+/// Converts the JSON object under the keys `path` of the selection file.
 fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Branch, String> {
     let mut questions = Vec::new();
     for (key, below) in &tree.0 {
@@ -125,7 +125,7 @@ fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Br
         let condition =
             condition(&key).ok_or_else(|| format!("{here}: expected a condition of MPICH such as comm_size<8"))?;
         let next = branch(collective, below, &here)?;
-        // Conditions that never hold are omitted.
+        // The reader omits conditions that never hold.
         if condition != Condition::Is(false) {
             questions.push((condition, next));
         }
@@ -136,9 +136,9 @@ fn branch(collective: Collective, tree: &SelectionTree, path: &str) -> Result<Br
     Ok(Branch::Questions(questions))
 }
 
-/// Condition that a key states; `None` if the key is not a known condition.
+/// Condition that a key of the selection file states; `None` for an unknown condition.
 fn condition(key: &str) -> Option<Condition> {
-    // `<n` means at most n − 1; `<0` never holds.
+    // The key `<n` means at most n − 1, so `<0` never holds.
     let number = |prefix: &str, make: fn(u64) -> Condition| {
         let rest = key.strip_prefix(prefix)?.strip_prefix('<')?;
         match rest.strip_prefix('=') {
@@ -255,8 +255,7 @@ mod tests {
         assert_eq!(bcast(7, 1 << 20), Some(Algorithm::Binomial.into()));
         assert_eq!(bcast(8, 12_288), Some(Algorithm::Binomial.into()));
         assert_eq!(bcast(8, 524_288), Some(Algorithm::ScatterAllgather.into()));
-        // The file has no entry for the larger size below the key for powers of two. MPICH does not try the following
-        // keys.
+        // The object for powers of two has no key for the larger size. MPICH then does not try the following keys.
         assert_eq!(bcast(8, 524_289), None);
         assert_eq!(bcast(9, 12_289), Some(Algorithm::ScatterRing.into()));
         assert_eq!(selection.method(Collective::Alltoall, of(8, 8, false)), Ok(None));
@@ -267,8 +266,8 @@ mod tests {
         assert_eq!(allreduce(8008, false), Err("MPIR_Allreduce_intra_recexch"));
     }
 
-    /// The flat part of MPICH's own file, for collectives whose choice does not depend on the assumptions of this
-    /// module.
+    /// Part of MPICH's own selection file that ignores nodes, for collectives whose choice does not depend on the
+    /// assumptions of this module.
     #[test]
     fn mpichs_own_choice_of_bcast_is_that_of_the_library() {
         let selection = read_mpich_selection(FILE).unwrap();

@@ -1,10 +1,11 @@
-//! Node-aware collectives: sequences of flat collectives. The members of each flat collective are those of a node, or
-//! one member of each node.
+//! Node-aware collectives as sequences of inner collectives. The members of an inner collective are the members of one
+//! node, or one member of each node.
 //!
-//! The forms of MPICH are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), but use messages instead of
-//! shared memory within a node. The forms of Open MPI are those of its component `han` in 5.0, in segments of 64 KiB.
-//! In each round, a rank executes one part of each of several segments: the parts between nodes proceed while the rank
-//! executes the parts within its node.
+//! The node-aware algorithms of MPICH are those of `ch4_coll_impl.h` in 4.0 (compositions alpha and beta), but use
+//! messages instead of shared memory within a node. The node-aware algorithms of Open MPI are those of its component
+//! `han` in 5.0, with segments of 64 KiB. In each round, a rank works on several segments, with a different inner
+//! collective for each segment. Inner collectives between nodes proceed while the rank executes inner collectives
+//! within its node.
 //!
 //! | collective | MPICH | Open MPI |
 //! |---|---|---|
@@ -26,34 +27,34 @@ use crate::units::Bytes;
 
 /// Number of bytes of a segment in Open MPI (`coll_han_…_segsize`).
 const SEGMENT: u64 = 64 << 10;
-/// Size in bytes from which MPICH's bcast first sends within the root's node.
+/// Least size in bytes for which MPICH's bcast first sends within the root's node.
 const WITHIN_FIRST: u64 = 12_288;
 /// Least number of ranks with which MPICH's bcast first sends within the root's node.
 const FEW: u32 = 8;
-/// Greatest size in bytes for which MPICH's reduce executes the part within the root's node last.
+/// Greatest size in bytes for which MPICH's reduce executes the inner reduce within the root's node last.
 const TO_ROOTS_NODE: u64 = 2048;
 
-/// A stage of a node-aware collective: a flat collective among some members, and the spaces of its data.
+/// A stage of a node-aware collective: an inner collective among some members, and the buffers of its data.
 #[derive(Debug)]
 pub(super) struct FlatStage {
     pub(super) schedule: Schedule,
     pub(super) layout: BlockLayout,
     pub(super) comm: CommMember,
-    /// Space used as the schedule's input.
+    /// Buffer that the inner collective uses as input.
     pub(super) input: Space,
-    /// Space used as the schedule's output.
+    /// Buffer that the inner collective uses as output.
     pub(super) output: Space,
-    /// Number of bytes that this rank copies before the stage.
+    /// Number of bytes that this rank copies before the inner collective.
     pub(super) copied: Bytes,
-    /// Kind in the message tag that separates the messages of this stage from those of other stages.
+    /// Collective that identifies the stage in message tags, so that messages of different stages do not match.
     pub(super) kind: Collective,
-    /// Whether the stage is started without waiting for it, so that other stages proceed concurrently.
+    /// Whether the rank starts the stage without waiting for its end, so that other stages proceed concurrently.
     pub(super) started: bool,
 }
 
 pub(super) use blocks::BlockMove;
 
-/// The part of one rank in a node-aware collective: a sequence of stages.
+/// The stages of one rank in a node-aware collective.
 #[derive(Debug)]
 pub(super) struct Staged {
     library: Library,
@@ -61,33 +62,33 @@ pub(super) struct Staged {
     whole: Extent,
     nodes: Nodes,
     mine: CommMember,
-    /// Node of this member, and its place on the node.
+    /// Node of this member, and index of this member among the members on its node.
     here: (u32, u32),
-    /// Node of the root, and its place on the node.
+    /// Node of the root, and index of the root among the members on its node.
     root: (u32, u32),
     next: u32,
 }
 
-/// Members of a part of a node-aware collective.
+/// Members of an inner collective of a node-aware collective.
 enum Among {
     /// The members of this rank's node.
     Node,
-    /// The members at this place of their nodes.
+    /// The members with this index on their nodes.
     Row(u32),
     /// The two members with these ranks.
     Pair(u32, u32),
 }
 
-/// A part of a node-aware collective, executed by some members.
+/// An inner collective of a node-aware collective.
 struct FlatPart {
     among: Among,
     collective: Collective,
     root: u32,
     input: Space,
     output: Space,
-    /// Index of the segment that the part transfers; `None` for all data.
+    /// Index of the segment that the inner collective transfers; `None` if it transfers all data.
     segment: Option<u64>,
-    /// Whether the library starts the part and waits for it later.
+    /// Whether the MPI library starts the inner collective and waits for it later.
     started: bool,
 }
 
@@ -102,7 +103,7 @@ impl FlatPart {
 }
 
 impl Staged {
-    /// Creates the part of this rank in `call`, whose communicator spans `nodes`. Data are divided only between
+    /// Creates the stages of this rank in `call`, whose communicator spans `nodes`. Data are divided only between
     /// elements of `element` bytes.
     pub(super) fn new(library: Library, call: CollectiveCall, nodes: Nodes, element: u32) -> Self {
         let size = match &call.sizes {
@@ -118,7 +119,7 @@ impl Staged {
         &self.call
     }
 
-    /// Returns the next stages of this rank; several stages are concurrent.
+    /// Returns the next stages of this rank. If there are several stages, they are concurrent.
     pub(super) fn next(&mut self) -> Option<Vec<FlatStage>> {
         loop {
             let mut stages = Vec::new();
@@ -131,7 +132,7 @@ impl Staged {
         }
     }
 
-    /// Number of parts of an Open MPI collective per round.
+    /// Number of inner collectives per round of an Open MPI collective.
     fn kinds(&self) -> u32 {
         match self.call.collective {
             Collective::Bcast | Collective::Reduce if self.is_han() => 2,
@@ -144,7 +145,7 @@ impl Staged {
         style(self.library) == ScheduleStyle::OpenMpi
     }
 
-    /// Next stage: `Some(None)` if this rank takes no part in the stage, `None` after the last stage.
+    /// Next stage: `Some(None)` if this rank does not take part in the stage, `None` after the last stage.
     fn one(&mut self) -> Option<Option<FlatStage>> {
         let n = self.next;
         self.next += 1;
@@ -155,7 +156,8 @@ impl Staged {
         Some(part.and_then(|part| self.stage(part)))
     }
 
-    /// Part `n` of MPICH's form: `Some(None)` if this rank does not take part, `None` after the last part.
+    /// Inner collective `n` of MPICH's algorithm: `Some(None)` if this rank does not take part, `None` after the last
+    /// inner collective.
     fn composition(&self, n: u32) -> Option<Option<FlatPart>> {
         use Collective::{Allreduce, Barrier, Bcast, Reduce};
         let (size, root, (node, place)) = (self.whole.size.get(), self.call.root, self.here);
@@ -163,7 +165,7 @@ impl Staged {
         let at_root = node == root_node;
         let alone = self.mine.size() == 1;
         let direct = size < WITHIN_FIRST || self.call.comm.size() < FEW;
-        // Space of a node's result: the output at the root, the node's buffer at other leaders.
+        // Buffer of the result of a node: the output buffer at the root, the node's buffer at other node leaders.
         let home = if self.call.comm.rank() == root { Space::Output } else { Space::Node };
         let to_node = if alone { Space::Input } else { home };
         Some(match (self.call.collective, n) {
@@ -204,7 +206,8 @@ impl Staged {
         })
     }
 
-    /// Part `n` of Open MPI's form: `Some(None)` if this rank does not take part, `None` after the last part.
+    /// Inner collective `n` of Open MPI's algorithm: `Some(None)` if this rank does not take part, `None` after the
+    /// last inner collective.
     fn han(&self, n: u32) -> Option<Option<FlatPart>> {
         use Collective::{Barrier, Bcast, Reduce};
         let (root_node, root_place) = self.root;
@@ -215,8 +218,8 @@ impl Staged {
                 Some(FlatPart::new(among, Barrier, 0))
             });
         }
-        // A round has one part of each kind, for successive segments: part `kind` of a round handles segment `round −
-        // kind`.
+        // A round has one inner collective of each type, for successive segments: inner collective `kind` of a round
+        // handles segment `round − kind`.
         let kinds = self.kinds();
         let (round, lag) = (u64::from(n / kinds), u64::from(n % kinds));
         let kind = n % kinds;
@@ -225,7 +228,8 @@ impl Staged {
         }
         let Some(segment) = round.checked_sub(lag).filter(|segment| *segment < segments) else { return Some(None) };
         let part = match (self.call.collective, kind) {
-            // The rank executes the part of the first segment at once, and only starts those of later segments.
+            // The rank executes the inner collective of the first segment at once, and only starts the inner
+            // collectives of later segments.
             (Bcast, 0) => FlatPart { started: segment > 0, ..FlatPart::new(Among::Row(root_place), Bcast, root_node) },
             (Bcast, _) => FlatPart::new(Among::Node, Bcast, root_place),
             (Reduce, 0) => FlatPart::new(Among::Node, Reduce, root_place).between(Space::Input, Space::Node),
@@ -244,12 +248,12 @@ impl Staged {
         Some(Some(FlatPart { segment: Some(segment), ..part }))
     }
 
-    /// Number of segments in Open MPI's form; 1 if there are no data.
+    /// Number of segments in Open MPI's algorithm; 1 if there are no data.
     fn segments(&self) -> u64 {
         self.whole.count().div_ceil(self.in_segment()).max(1)
     }
 
-    /// Number of elements in a segment of Open MPI's form.
+    /// Number of elements per segment in Open MPI's algorithm.
     fn in_segment(&self) -> u64 {
         self.whole.in_segment(SEGMENT as u32).max(1)
     }
@@ -263,7 +267,7 @@ impl Staged {
         }
     }
 
-    /// Stage that this rank executes for `part`; `None` if the rank does not take part.
+    /// Stage that this rank executes for the inner collective `part`; `None` if the rank does not take part.
     fn stage(&self, part: FlatPart) -> Option<FlatStage> {
         let comm = self.members(part.among)?;
         let element = u64::from(self.whole.element);
@@ -296,8 +300,8 @@ impl Staged {
         } else {
             BlockLayout::Window { start, whole: self.whole.size, inner: Box::new(inner) }
         };
-        // Reductions and bcasts between the same two members can be concurrent, so their messages need different kinds
-        // in the tag.
+        // Reductions and bcasts between the same two members can be concurrent. Different collectives in the tags
+        // separate their messages.
         let whole = self.call.collective;
         let kind = if whole == Collective::Allreduce { part.collective } else { whole };
         let (input, output, started, copied) = (part.input, part.output, part.started, Bytes::ZERO);

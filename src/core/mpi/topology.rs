@@ -36,7 +36,7 @@ impl Topology {
     }
 
     /// Sources and destinations of member `rank` in a neighbourhood collective, in the order of the blocks in its
-    /// buffers (section 7.6). MPI_PROC_NULL has a block like any other neighbour.
+    /// buffers (section 7.6). A neighbour MPI_PROC_NULL has a block in the buffers, too.
     pub fn neighbours(&self, rank: u32) -> (Vec<c_int>, Vec<c_int>) {
         match self {
             Topology::Cart(cart) => {

@@ -1,13 +1,15 @@
-//! Open MPI's dynamic rules: reads and writes files for `coll_tuned_dynamic_rules_filename`.
+//! Open MPI's dynamic rules for collectives: reads and writes files for `coll_tuned_dynamic_rules_filename`.
 //!
-//! A rules file is a sequence of numbers, with comments from `#` to the end of a line. The first number is the number
-//! of collectives. A collective is its number in Open MPI, the number of communicator sizes, and these sizes. A
-//! communicator size is its value, the number of message sizes, and these sizes. A message size is the least size in
-//! bytes, the number of an algorithm, a fan and a segment size in bytes. The entry with the greatest communicator size
-//! not above that of the communicator applies; likewise for message sizes. Algorithm 0 leaves the choice to Open MPI.
+//! A rules file is a sequence of numbers, with comments from `#` to the end of a line. The first number is the count of
+//! collectives. A collective consists of its identifier in Open MPI, the count of communicator sizes, and the
+//! communicator sizes. A communicator size consists of its value, the count of message sizes, and the message sizes. A
+//! message size consists of the least size in bytes, the identifier of an algorithm, a fan and a segment size in bytes.
+//! The rule with the greatest communicator size not above the size of the communicator applies; the same holds for
+//! message sizes. Algorithm 0 leaves the choice to Open MPI.
 //!
-//! Since Open MPI 5.0.7, a rules file may begin with `rule-file-version-2`. An entry may then have one more number on
-//! its line: the number of messages at a time. Open MPI 6.0 also reads rules in JSON (module `json`).
+//! Since Open MPI 5.0.7, a rules file may begin with `rule-file-version-2`. A message size may then have one more
+//! number on its line: the greatest number of concurrent messages. Open MPI 6.0 also reads rules in JSON (module
+//! `json`).
 
 mod json;
 
@@ -16,7 +18,7 @@ use super::names::collective_word;
 use crate::platform::{Algorithm, Collective, CollectiveRule, Method, Volume};
 use crate::units::Bytes;
 
-/// Collectives by their numbers in Open MPI 4; `None` for collectives whose rules are skipped.
+/// Collectives in the order of their identifiers in Open MPI 4; `None` for collectives whose rules mcpsim skips.
 const NUMBERS: [Option<Collective>; 17] = [
     Some(Collective::Allgather),
     Some(Collective::Allgatherv),
@@ -40,16 +42,16 @@ const NUMBERS: [Option<Collective>; 17] = [
 /// List of collectives, each with its rules.
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
-/// Rules of a file that Open MPI applies.
+/// Rules of a rules file that Open MPI applies.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AppliedRules {
     /// Rules of the file; empty if Open MPI ignores the file.
     pub rules: Rules,
-    /// Reason for which Open MPI ignores the file, if it does.
+    /// Reason why Open MPI ignores the rules file, if it ignores the file.
     pub ignored: Option<String>,
 }
 
-/// Numbers of a rules file, each with its line number.
+/// Numbers in a rules file, each with its line number.
 struct TuningNumbers<'a> {
     numbers: Vec<(usize, &'a str)>,
     at: usize,
@@ -66,7 +68,7 @@ impl<'a> TuningNumbers<'a> {
         TuningNumbers { numbers: lines.flat_map(words).collect(), at: 0 }
     }
 
-    /// Returns the next number; `what` describes it in errors.
+    /// Returns the next number of the rules file; `what` describes the number in error messages.
     fn next(&mut self, what: &str) -> Result<u64, String> {
         let Some(&(line, word)) = self.numbers.get(self.at) else {
             let last = self.numbers.last().map_or(0, |(line, _)| *line);
@@ -85,10 +87,10 @@ impl<'a> TuningNumbers<'a> {
         self.numbers.get(self.at.saturating_sub(1)).map_or(0, |(line, _)| *line)
     }
 
-    /// Reads a number of entries.
+    /// Reads the count of the items that follow in the rules file.
     fn count(&mut self, what: &str) -> Result<u64, String> {
         let count = self.next(what)?;
-        // Each entry has at least one number.
+        // Each item needs at least one number in the rules file.
         if count > self.numbers.len() as u64 {
             return Err(format!("line {}: {what} {count} is more than the file has entries for", self.line()));
         }
@@ -96,7 +98,7 @@ impl<'a> TuningNumbers<'a> {
     }
 }
 
-/// Volume of data by which Open MPI's rules for `collective` are selected.
+/// Data size (such as the block size) by which Open MPI's rules for `collective` are selected.
 fn volume(collective: Collective) -> Volume {
     match collective {
         Collective::Alltoall | Collective::Gather | Collective::Scatter => Volume::Total,
@@ -105,8 +107,8 @@ fn volume(collective: Collective) -> Volume {
     }
 }
 
-/// Adds the parameters of an entry that the algorithm of `method` uses: fan, segment size, and number of messages at a
-/// time.
+/// Adds the parameters of a rule that the algorithm of `method` uses: fan, segment size, and number of concurrent
+/// messages.
 fn parameters(collective: Collective, mut method: Method, (fan, segment, requests): (u64, u64, u64)) -> Method {
     let (segments, fans) = super::schedule::takes(collective, method.algorithm);
     let narrow = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
@@ -124,7 +126,7 @@ fn parameters(collective: Collective, mut method: Method, (fan, segment, request
     method
 }
 
-/// Version in the first line of a file, and the text after that line.
+/// Format version in the first line of a rules file, and the text after that line.
 fn version(text: &str) -> Result<(u32, &str), String> {
     const WORD: &str = "rule-file-version-";
     let Some(rest) = text.strip_prefix(WORD) else { return Ok((1, text)) };
@@ -212,8 +214,8 @@ pub fn read_open_mpi_rules(text: &str) -> Result<AppliedRules, String> {
 }
 
 /// Writes a rules file for communicators of `ranks` ranks. For each collective, `best` lists ascending message sizes
-/// ([`super::rule_size`]), each with the best method from that size on. Methods unknown to Open MPI become algorithm
-/// 0.
+/// ([`super::rule_size`]), each with the best algorithm from that size on. An algorithm that Open MPI does not have
+/// becomes algorithm 0.
 pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)>)]) -> String {
     let mut text = format!("{} # collectives\n", best.len());
     for (collective, sizes) in best {
@@ -230,7 +232,7 @@ pub fn write_open_mpi_rules(ranks: u32, best: &[(Collective, Vec<(Bytes, Method)
                 None => (0, "the library's choice"),
             };
             let what = format!("{number} {} {} # {algorithm}", method.fan, method.segment);
-            // The first entry also applies to all smaller sizes.
+            // The rule for the first message size also applies to all smaller sizes.
             let least = if place == 0 { 0 } else { size.get() * scale };
             if lines.last().is_none_or(|(_, last)| *last != what) {
                 lines.push((least, what));
@@ -261,7 +263,7 @@ mod tests {
         // The rules of an alltoall refer to all bytes that a rank sends.
         let alltoall = |ranks, size| all.method(Collective::Alltoall, ranks, Bytes::new(size));
         assert_eq!(alltoall(8, 1023), None);
-        // The algorithm is not a tree, so the fan is ignored; version 1 has no number of messages at a time.
+        // The algorithm is not a tree, so the fan is ignored. Version 1 has no number of concurrent messages.
         assert_eq!(alltoall(8, 1024), Some(Algorithm::LinearSync.into()));
     }
 

@@ -1,5 +1,5 @@
-//! Encoding of integers: seven bits per byte, least significant bits first; the highest bit is set in all bytes but
-//! the last.
+//! Encoding of integers: seven bits per byte, least significant bits first. The highest bit of a byte is set if another
+//! byte of the integer follows.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Appends a text: its length and its bytes.
+/// Appends a text to `out`: the length of the text and its bytes.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     put(out, text.len() as u64);
     out.extend_from_slice(text.as_bytes());
@@ -30,7 +30,7 @@ pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Reads the number at offset `at` and advances `at`; `None` at the end of the bytes.
+/// Decodes the integer at offset `at` and advances `at`; `None` at the end of the bytes.
 #[inline(always)]
 pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let first = *bytes.get(*at)?;
@@ -41,7 +41,7 @@ pub(super) fn get(bytes: &[u8], at: &mut usize) -> Option<u64> {
     get_rest(bytes, at, u64::from(first & 0x7f))
 }
 
-/// Reads the next number in `range` and removes it from `range`.
+/// Decodes the next integer in `range` and removes its bytes from `range`; `None` at the end of the range.
 #[inline]
 pub(super) fn take_at(bytes: &[u8], range: &mut Range<usize>) -> Option<u64> {
     get(&bytes[..range.end], &mut range.start)
@@ -63,7 +63,7 @@ fn get_rest(bytes: &[u8], at: &mut usize, mut value: u64) -> Option<u64> {
     None
 }
 
-/// Reader of the bytes of a trace. Error messages name the part of the trace that is being read.
+/// Reader of the bytes of a trace. Error messages name the section of the trace that the reader is in.
 pub(super) struct TraceReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -76,17 +76,17 @@ impl<'a> TraceReader<'a> {
         TraceReader { bytes, at, end: bytes.len(), part: "header" }
     }
 
-    /// Sets the name of the part that is read next.
+    /// Sets the name of the section of the trace that the reader reads next.
     pub fn part(&mut self, part: &'static str) {
         self.part = part;
     }
 
-    /// Error in the present part.
+    /// Creates an error in the section of the trace that the reader is in.
     pub fn error(&self, what: impl std::fmt::Display) -> TraceError {
         TraceError::damaged(format!("{}, byte {}: {what}", self.part, self.at))
     }
 
-    /// Number of bytes that have not been read.
+    /// Number of bytes of the trace that the reader has not read.
     pub fn rest(&self) -> usize {
         self.end - self.at
     }
@@ -98,7 +98,7 @@ impl<'a> TraceReader<'a> {
         Ok(value)
     }
 
-    /// Reads a number that must not exceed `most`.
+    /// Reads an integer that must not exceed `most`.
     pub fn at_most(&mut self, most: u64, what: &str) -> Result<u64, TraceError> {
         let value = self.number()?;
         if value > most {
@@ -107,18 +107,18 @@ impl<'a> TraceReader<'a> {
         Ok(value)
     }
 
-    /// Reads a 32-bit number.
+    /// Reads a 32-bit integer.
     pub fn word(&mut self, what: &str) -> Result<u32, TraceError> {
         Ok(self.at_most(u32::MAX.into(), what)? as u32)
     }
 
-    /// Reads the number of items that follow. Each item has at least one byte.
+    /// Reads the count of the items that follow. Each item has at least one byte.
     pub fn count(&mut self, what: &str) -> Result<usize, TraceError> {
         let most = self.rest() as u64;
         Ok(self.at_most(most, what)? as usize)
     }
 
-    /// Reads a length and skips as many bytes. Returns their range.
+    /// Reads a length in bytes and skips this number of bytes. Returns the range of the skipped bytes.
     pub fn range(&mut self, what: &str) -> Result<std::ops::Range<usize>, TraceError> {
         let length = self.count(what)?;
         if length > self.rest() {

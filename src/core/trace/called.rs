@@ -1,4 +1,4 @@
-//! Collectives recorded as calls, so that the MPI library of the replay's machine chooses the algorithm.
+//! Collectives recorded as calls. In a replay, the MPI library of the simulated machine chooses their algorithms.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::platform::{Algorithm, Collective, MemorySharing, Platform};
 use crate::rank::{Call, MemoryBlock, Rank};
 use crate::units::{Bytes, SimSpan};
 
-/// The machine of a replay as seen by one of its ranks.
+/// The simulated machine of a replay as seen by one rank.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Platform on which the replay runs.
+    /// Platform (simulated machine) of the replay.
     pub platform: Arc<Platform>,
-    /// Costs of combining and copying data on the rank.
+    /// Virtual time that the rank needs to combine and copy data.
     pub cost: DataCost,
-    /// Memory bandwidth of the rank in bytes per second, if memory is shared among the placed ranks.
+    /// Memory bandwidth of the rank in bytes per second, if the ranks of a node share the memory bandwidth.
     pub memory: f64,
 }
 
-/// Call of a recorded block of work. On a machine whose ranks share memory bandwidth over time, the block takes part
-/// in the sharing.
+/// Engine call for a recorded block of work. If ranks of the machine share memory bandwidth over time, the block of
+/// work competes with other ranks for bandwidth.
 pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -> Call {
     match machine {
         Some(machine) if machine.platform.core.memory_sharing == MemorySharing::Placed => {
@@ -35,10 +35,10 @@ pub(super) fn block_on(machine: Option<&Machine>, core: SimSpan, bytes: Bytes) -
     }
 }
 
-/// Members of a communicator, by world ranks.
+/// World ranks of the members of a communicator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Members {
-    /// Members `first`, `first + stride`, …
+    /// The members with the world ranks `first`, `first + stride`, …
     Strided {
         first: Rank,
         stride: u32,
@@ -55,7 +55,7 @@ impl Members {
         }
     }
 
-    /// Appends the bytes for the trace file.
+    /// Appends the encoding of the members in the trace file.
     pub fn put(&self, out: &mut Vec<u8>) {
         match self {
             Members::Strided { first, stride, size } => {
@@ -69,7 +69,7 @@ impl Members {
         }
     }
 
-    /// Reads the members in a trace of `ranks` ranks.
+    /// Reads the members of a communicator in a trace of `ranks` ranks.
     pub fn read(reader: &mut TraceReader<'_>, ranks: u32) -> Result<Group, TraceError> {
         let last = u64::from(ranks) - 1;
         let count = reader.at_most(ranks.into(), "a number of members")?;
@@ -95,30 +95,31 @@ impl Members {
 pub(super) enum CalledSizes {
     Same(u64),
     Each(Arc<[u64]>),
-    /// One size per member; all sizes are in the task's list.
+    /// One size per member. The task's list of sizes contains all sizes.
     EachListed,
 }
 
 /// A recorded call of a collective.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct CalledOp {
-    /// Index of the MPI function's name in the names of the trace.
+    /// Index of the MPI function's name in the trace's list of names.
     pub name: u32,
     pub collective: Collective,
-    /// Number of the communicator. `group` is the index of its members in the groups of the trace.
+    /// Identifier of the communicator. `group` is the index of the communicator's members in the trace's list of
+    /// groups.
     pub comm: u32,
     pub group: u32,
     pub root: u32,
-    /// Number of bytes of an element, which algorithms do not divide.
+    /// Number of bytes of an element. Algorithms of collectives do not divide an element.
     pub element: u32,
     pub in_order: bool,
-    /// Index of the algorithm's name, if the program fixed the algorithm.
+    /// Index of the algorithm's name in the trace's list of names, if the program requested an algorithm.
     pub algorithm: Option<u32>,
     pub sizes: CalledSizes,
 }
 
 impl CalledOp {
-    /// Appends the bytes for the trace file.
+    /// Appends the encoding of the collective call in the trace file.
     pub fn put(&self, out: &mut Vec<u8>) {
         let (form, sizes): (u64, &[u64]) = match &self.sizes {
             CalledSizes::Same(size) => (0, std::slice::from_ref(size)),
@@ -135,11 +136,12 @@ impl CalledOp {
         if form == 1 {
             put(out, sizes.len() as u64);
         }
-        // A listed size is stored as 0, every other size as the size plus one.
+        // The value 0 means that the size is in the task's list of sizes. Every other size is stored as the size plus
+        // one.
         sizes.iter().for_each(|size| put(out, size.wrapping_add(1)));
     }
 
-    /// Reads a call in a trace with `names` names and the groups `groups`.
+    /// Reads a collective call from a trace with `names` names and the groups `groups`.
     pub fn read(reader: &mut TraceReader<'_>, names: u32, groups: &[Group]) -> Result<CalledOp, TraceError> {
         let last = |count: usize, what: &str, reader: &TraceReader<'_>| {
             (count as u64).checked_sub(1).ok_or_else(|| reader.error(format_args!("expected {what}")))
@@ -171,7 +173,7 @@ impl CalledOp {
         Ok(CalledOp { name, collective, comm, group, root, element, in_order, algorithm, sizes })
     }
 
-    /// Call of member `rank` of the world; `listed` returns the sizes in the task's list.
+    /// Returns the collective call of world rank `rank`. `listed` returns the sizes in the task's list of sizes.
     ///
     /// # Errors
     /// The sizes in the trace do not fit the collective or its communicator.
@@ -205,8 +207,7 @@ impl CalledOp {
     }
 }
 
-/// Tag of the messages of `called`. The tag contains the position of the call among the collectives of its
-/// communicator.
+/// Tag of the messages of `called`. The tag contains the number of earlier collectives on the communicator.
 pub(super) fn tag_of(called: &CalledCollective) -> u32 {
     called.sequence << 4 | called.call.collective as u32
 }

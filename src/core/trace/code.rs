@@ -1,4 +1,4 @@
-//! Reads a folded sequence (see `fold`) directly from its bytes.
+//! Reader of a folded sequence, that is, a sequence of operations with repetitions stored as loops (see module `fold`).
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ pub(super) struct Cursor {
     loops: SmallVec<[OpenLoop; 2]>,
 }
 
-/// A loop of a folded sequence that contains the reader's position.
+/// A loop that contains the reader's position in a folded sequence.
 #[derive(Clone, Debug)]
 struct OpenLoop {
     start: usize,
@@ -32,7 +32,7 @@ impl Cursor {
         Cursor { at: range.start, end: range.end, last: range.end, loops: SmallVec::new() }
     }
 
-    /// Returns the next number of the sequence.
+    /// Returns the next operation index of the folded sequence.
     #[inline(always)]
     pub fn next(&mut self, bytes: &[u8]) -> Option<u32> {
         loop {
@@ -52,8 +52,8 @@ impl Cursor {
         }
     }
 
-    /// Continues after the end of a loop's body: at its start, or after the loop. Returns false at the end of the
-    /// sequence.
+    /// Moves the position from the end of a loop's body to the start of the body or to the end of the loop. Returns
+    /// false at the end of the folded sequence.
     fn turn(&mut self) -> bool {
         let Some(turn) = self.loops.last_mut() else { return false };
         turn.left -= 1;
@@ -67,17 +67,17 @@ impl Cursor {
     }
 }
 
-/// Numbers of actions of a rank in a sequence. Sums saturate.
+/// Numbers of calls and messages of a rank in a folded sequence. Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SequenceAmount {
     pub calls: u64,
-    /// Number of messages that need a receive.
+    /// Number of sent messages that need a receive.
     pub sends: u64,
     pub receives: u64,
 }
 
 impl SequenceAmount {
-    /// Returns the sum with `other`.
+    /// Returns the sum of these counts and `other`.
     pub fn plus(self, other: SequenceAmount) -> SequenceAmount {
         SequenceAmount {
             calls: self.calls.saturating_add(other.calls),
@@ -93,8 +93,9 @@ impl SequenceAmount {
     }
 }
 
-/// Checks the folded sequence at `range`: the bytes are readable, `of` returns an amount for each number, and each
-/// loop has at least one iteration with a call, so that a replay cannot loop without calls. Returns the total amount.
+/// Checks the folded sequence in the bytes `range`. Every operation index must be valid (`of` returns its counts). Each
+/// loop iteration must contain a call, so that a replay cannot loop without calls. Returns the total counts of the
+/// sequence.
 pub(super) fn check(
     bytes: &[u8],
     range: Range<usize>,
@@ -141,7 +142,7 @@ fn check_body(
     Ok(all)
 }
 
-/// Copies a folded sequence and maps its numbers by `map`.
+/// Copies a folded sequence and replaces each operation index by its value in `map`.
 pub(super) fn renumber(bytes: &[u8], map: &[u32], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(word) = get(bytes, &mut at) {

@@ -1,4 +1,4 @@
-//! Statistics of a trace, computed without unfolding it.
+//! Statistics of a trace, computed without executing the loops of its folded sequences.
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use super::read::{Task, Trace};
 use crate::rank::{MemoryBlock, Rank};
 use crate::units::SimSpan;
 
-/// Numbers of actions of a rank, including those of its strands. Sums saturate.
+/// Counts of the actions of a rank, including the rank's strands (concurrent activities). Sums saturate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OperationCounts {
     /// Number of calls of the rank.
     pub calls: u64,
-    /// Number of messages sent, including served ones and their answers.
+    /// Number of messages that the rank sent, including messages to a rank's service and the answers of the service.
     pub messages: u64,
     /// Number of bytes of the sent messages.
     pub bytes: u64,
-    /// Time of the rank's own code and of combining in collectives.
+    /// Virtual time of the rank's own code and of combining data in collectives.
     pub compute: SimSpan,
-    /// Number of strands that the rank started.
+    /// Number of strands (concurrent activities) that the rank started.
     pub strands: u64,
-    /// Number of collectives stored as calls. Their messages are not counted.
+    /// Number of collectives stored as calls. `messages` does not include the messages of these collectives.
     pub collectives: u64,
 }
 
 impl OperationCounts {
-    /// Returns the sum with `other`.
+    /// Returns the sum of these counts and `other`.
     pub fn plus(self, other: OperationCounts) -> OperationCounts {
         OperationCounts {
             calls: self.calls.saturating_add(other.calls),
@@ -70,10 +70,10 @@ impl Trace {
         self.ranks.iter().enumerate().map(of_rank).collect()
     }
 
-    /// For each kind of operation, its word and its total number of executions over all ranks, greatest number first.
+    /// For each type of operation: its word and the number of its executions by all ranks, greatest number first.
     pub fn kinds(&self) -> Vec<(&'static str, u64)> {
-        // Numbers of executions of each task and of each sequence. A strand has a smaller task number than the task
-        // that starts the strand.
+        // Numbers of executions of each task and of each folded sequence. The index of a strand's task is below the
+        // index of the task that starts the strand.
         let (mut runs, mut codes) = (vec![0u64; self.tasks.len()], vec![0u64; self.codes.len()]);
         self.ranks.iter().for_each(|&task| runs[task as usize] += 1);
         for (number, task) in self.tasks.iter().enumerate().rev() {
@@ -97,7 +97,7 @@ impl Trace {
         kinds
     }
 
-    /// Counts of a sequence, without the values in the lists of its task.
+    /// Counts of a folded sequence, without the values in the lists of its task.
     fn of_code(&self, code: Range<usize>) -> OperationCounts {
         let mut all = OperationCounts::default();
         let mut add = |number: u32, count: u64| {
@@ -128,7 +128,7 @@ impl Trace {
         })
     }
 
-    /// Tasks of the strands that a task starts.
+    /// Indices of the tasks of the strands that a task starts.
     fn strands(&self, task: &Task) -> impl Iterator<Item = usize> {
         let mut range = task.late.clone();
         let late = std::iter::from_fn(move || late::next(&self.bytes, &mut range));
@@ -145,13 +145,13 @@ fn of_messages(sent: &[Sent]) -> OperationCounts {
     }
 }
 
-/// Numbers encoded in the bytes `range`.
+/// Integers encoded in the bytes `range`.
 fn numbers(bytes: &[u8], mut range: Range<usize>) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || get(&bytes[..range.end], &mut range.start))
 }
 
-/// Calls `add` with each number of a folded sequence and the number's count of executions. The sequence must have been
-/// checked.
+/// Calls `add` with each operation index of a folded sequence and the number of executions of the operation. The
+/// sequence must have been checked.
 fn walk(bytes: &[u8], start: usize, times: u64, add: &mut impl FnMut(u32, u64)) {
     let mut at = start;
     while let Some(word) = get(bytes, &mut at) {

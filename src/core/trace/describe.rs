@@ -1,4 +1,4 @@
-//! Output of `mcpsim trace` about a trace, in at most 80 columns.
+//! Texts that the subcommand `mcpsim trace` prints about a trace, in at most 80 columns.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::rank::{
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// Description of the recorded run and of the trace's size.
+/// Text that describes the recorded run and the size of the trace.
 pub fn info(trace: &Trace) -> String {
     let header = trace.header();
     let all = trace.counts().into_iter().fold(OperationCounts::default(), OperationCounts::plus);
@@ -49,7 +49,7 @@ fn each(size: u64, messages: u64) -> String {
     if messages == 0 { String::new() } else { format!(", {:.3} B per message", size as f64 / messages as f64) }
 }
 
-/// Table of calls by kind, and of their distribution over ranks.
+/// Table of the recorded calls by type, and of their distribution over ranks.
 pub fn stats(trace: &Trace) -> String {
     let mut text = String::from("  calls by kind          count    share\n");
     let kinds = trace.kinds();
@@ -108,7 +108,7 @@ pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
     text
 }
 
-/// Text of a call; a request that the call starts gets the number `next`.
+/// Text of a call. If the call starts a request, `next` identifies the request.
 fn described(call: &Call, next: u32) -> String {
     let requests = |requests: &[u32]| {
         let shown = requests.iter().filter(|&&id| id != COMPLETE).map(|id| format!("#{id}"));
@@ -166,7 +166,7 @@ fn received(pattern: &Pattern) -> String {
     format!("from {from}, tag {tag}, context {}", pattern.context)
 }
 
-/// Formats a number with thousands separators, or as a power of ten if the digits need too much space.
+/// Formats an integer with thousands separators, or as a power of ten if the digits need too much space.
 fn thousands(number: u64) -> String {
     if number >= 10_000_000_000 {
         return format!("{:.3e}", number as f64);

@@ -1,23 +1,23 @@
-//! Online folding of loops in a sequence of numbers: repetitions, including nested ones.
+//! Online detection of loops in a sequence of integers. Repetitions, including nested repetitions, are stored as loops.
 //!
-//! A sequence consists of nodes: numbers and loops. If the last w nodes equal the w nodes before them, these 2 w nodes
-//! become a loop of two iterations. If the last w nodes equal the body of the loop before them, the loop gets one
-//! iteration more. Candidates for w are the distances to earlier positions of the last number. Hashes of prefixes
-//! reject most candidates. Nodes that are further back than a few of the longest periods are converted to bytes and no
-//! longer compared.
+//! A folded sequence consists of nodes: integers and loops. If the last w nodes equal the w nodes before them, these 2
+//! w nodes become a loop of two iterations. If the last w nodes equal the body of the loop before them, the loop gets
+//! one iteration more. The tried values of w are the distances to earlier positions of the last integer. Hashes of
+//! prefixes reject most values of w. Nodes that are farther back than a few of the longest loop bodies are converted to
+//! bytes and no longer compared.
 //!
-//! The encoding uses the numbers of module `bytes`. A number n is stored as 2 n. A loop is stored as 2 c + 1 for c
-//! iterations, then the length of its body in bytes, then the body.
+//! The encoding uses the integers of module `bytes`. An integer n is stored as 2 n. A loop with c iterations is stored
+//! as 2 c + 1, then the length of the loop's body in bytes, then the body.
 
 use super::bytes::put;
 
-/// Greatest number of nodes in the body of a detected loop.
+/// Greatest number of nodes in the body of a detected loop of a folded sequence.
 pub(super) const LONGEST: usize = 2048;
-/// Number of earlier positions of a number that are tried as the start of a loop.
+/// Number of earlier positions of the last integer that are tried as the end of a loop's body.
 const PLACES: usize = 12;
-/// Greatest nesting depth of loops.
+/// Greatest nesting depth of loops in a folded sequence.
 pub(super) const DEEPEST: u8 = 32;
-/// Marks that a number has no earlier position.
+/// Marks that an integer has no earlier position in the sequence.
 const NONE: u64 = u64::MAX;
 
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -58,8 +58,8 @@ impl FoldNode {
         }
     }
 
-    /// Last number of the node. The last node of a loop's body is always a number, because loops are detected when a
-    /// number is appended.
+    /// Last integer of the node. The last node of a loop's body is always an integer, because loops are detected when
+    /// an integer is appended.
     fn last(&self) -> u32 {
         match self {
             FoldNode::One(number) => *number,
@@ -93,19 +93,19 @@ impl FoldNode {
 pub(super) struct Folder {
     longest: usize,
     sealed: Vec<u8>,
-    /// Number of nodes that have been converted to bytes.
+    /// Number of nodes of the sequence that have been converted to bytes.
     base: u64,
     nodes: Vec<FoldNode>,
-    /// For each n, the hash over all nodes before the n-th.
+    /// For each n, the hash over all nodes of the sequence before the n-th node.
     hashes: Vec<u64>,
-    /// For each node, the previous position of a node that ends with the same number.
+    /// For each node, the previous position of a node that ends with the same integer.
     earlier: Vec<u64>,
-    /// For each number, the last position of a node that ends with that number.
+    /// For each integer, the last position of a node that ends with the integer.
     last: Vec<u64>,
 }
 
 impl Folder {
-    /// Creates an empty sequence. Loops with bodies of up to `longest` nodes are detected.
+    /// Creates an empty folded sequence. Loops whose bodies have up to `longest` nodes are detected.
     pub fn new(longest: usize) -> Self {
         Folder {
             longest: longest.clamp(1, LONGEST),
@@ -141,14 +141,14 @@ impl Folder {
         }
     }
 
-    /// Returns the bytes of the whole sequence.
+    /// Returns the encoding of the whole folded sequence.
     pub fn finish(mut self) -> Vec<u8> {
         self.seal(self.nodes.len());
         self.sealed
     }
 
-    /// Folds the last `period` nodes, which follow the node at `at`, into the preceding nodes. Returns false if these
-    /// nodes differ.
+    /// Combines the last `period` nodes with the preceding nodes into a loop if the nodes are equal. `at` is the
+    /// position before the last `period` nodes. Returns false if the nodes differ.
     fn fold(&mut self, at: usize, period: usize) -> bool {
         let (start, tail) = (at + 1, self.hash(at + 1, period));
         match &self.nodes[at] {
@@ -182,12 +182,12 @@ impl Folder {
         true
     }
 
-    /// Hash of `count` nodes from `start` on.
+    /// Hash of `count` nodes, starting with the node at position `start`.
     fn hash(&self, start: usize, count: usize) -> u64 {
         self.hashes[start + count].wrapping_sub(self.hashes[start].wrapping_mul(POWERS[count]))
     }
 
-    /// Hash over all nodes up to and including the node at `at`, which has changed or is new.
+    /// Hash over all nodes up to and including the node at position `at`, which has changed or is new.
     fn after(&self, at: usize) -> u64 {
         self.hashes[at].wrapping_mul(BASE).wrapping_add(self.nodes[at].hash())
     }
@@ -210,7 +210,7 @@ impl Folder {
         node
     }
 
-    /// Converts the first `count` nodes to bytes.
+    /// Converts the first `count` nodes of the sequence to bytes.
     fn seal(&mut self, count: usize) {
         self.nodes.drain(..count).for_each(|node| node.put(&mut self.sealed));
         self.hashes.drain(..count);

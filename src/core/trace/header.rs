@@ -1,11 +1,11 @@
-//! Description of the recorded run in a trace.
+//! Description of the recorded run at the beginning of a trace.
 
 use super::TraceError;
 use super::bytes::{TraceReader, put, put_text};
 use crate::platform::CoreRates;
 use crate::rank::Rank;
 
-/// Keys of the platform file that determine the times of described work and of combining data.
+/// Keys of the platform file that determine the times of computing and of combining data in described programs.
 const RATES: [&str; 5] =
     ["core.flops", "core.instructions", "core.memory_bandwidth", "cmp.memory_bandwidth", "node.memory_bandwidth"];
 
@@ -28,32 +28,32 @@ pub struct Header {
     pub seed: u64,
     /// Computing rates of the machine, in the order of the keys `RATES`.
     pub rates: [f64; 5],
-    /// For each rank, the factor by which the measured times of its own code were multiplied; empty if no times were
-    /// measured.
+    /// For each rank, the factor by which the measured times of the rank's own code were multiplied; empty if no times
+    /// were measured.
     pub factors: Vec<f64>,
 }
 
 impl Header {
-    /// Returns the computing rates of a machine in the order of [`Header::rates`].
+    /// Returns the computing rates of a machine in the order of the keys `RATES`.
     pub fn rates(core: &CoreRates) -> [f64; 5] {
         let bandwidths = [core.memory, core.cmp_memory, core.node_memory].map(|bandwidth| bandwidth.get() as f64);
         let [memory, cmp, node] = bandwidths;
         [core.flops.get(), core.instructions.get(), memory, cmp, node]
     }
 
-    /// Keys of the rates that differ between this machine and the recorded one.
+    /// Keys of the computing rates that differ between this machine and the recorded machine.
     pub fn other_rates(&self, core: &CoreRates) -> Vec<&'static str> {
         let differ = RATES.into_iter().zip(self.rates).zip(Header::rates(core));
         differ.filter(|((_, recorded), here)| recorded != here).map(|((key, _), _)| key).collect()
     }
 
-    /// Factor for the recorded times of `rank`'s own code, in a replay that multiplies times measured on the host by
-    /// `factor`.
+    /// Factor for the recorded times of the code of `rank`, in a replay in which times measured on the host are
+    /// multiplied by `factor`.
     pub fn rescaled(&self, rank: Rank, factor: f64) -> f64 {
         self.factors.get(rank as usize).map_or(1.0, |recorded| factor / recorded)
     }
 
-    /// Groups of consecutive ranks with equal factors.
+    /// Groups of consecutive ranks with equal factors of their code's time.
     fn runs(&self) -> impl Iterator<Item = &[f64]> {
         self.factors.chunk_by(|a, b| a == b)
     }

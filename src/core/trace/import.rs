@@ -1,5 +1,5 @@
-//! Traces of other tools, which describe the actions of ranks as text. mcpsim executes the actions directly; such a
-//! run can be recorded like any other run.
+//! Traces of other tools, which describe the actions of ranks as text. mcpsim executes the actions directly, and can
+//! record this run as it records any other run.
 //!
 //! | format | module |
 //! |---|---|
@@ -21,7 +21,7 @@ use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::CoreRates;
 use crate::rank::{CallSite, Describe, Rank, Reply};
 
-/// Error in a trace file, with its line.
+/// Error in a trace file of another tool, with its line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportError {
     line: usize,
@@ -39,7 +39,7 @@ impl fmt::Display for ImportError {
 
 impl std::error::Error for ImportError {}
 
-/// Text formats that can be recognized by the beginning of a file.
+/// Text formats of traces that mcpsim recognizes by the beginning of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceFormat {
     /// Time-independent traces of SimGrid/SMPI.
@@ -48,7 +48,7 @@ pub enum TraceFormat {
     Goal,
 }
 
-/// Format of a file that begins with `start`; `None` for any other format.
+/// Trace format of a file that begins with `start`; `None` for an unknown format.
 pub fn format_of(start: &str) -> Option<TraceFormat> {
     let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with(['#', '/', '*']))?;
     let mut words = line.split_whitespace();
@@ -61,7 +61,7 @@ pub fn format_of(start: &str) -> Option<TraceFormat> {
         .then_some(TraceFormat::TimeIndependent)
 }
 
-/// A trace of another tool.
+/// A trace of another tool, read into memory.
 #[derive(Debug)]
 pub struct ImportedTrace(Ranks);
 
@@ -83,10 +83,10 @@ pub enum ImportProgram {
 }
 
 impl ImportedTrace {
-    /// Reads the text of a trace file, or of the concatenated files of all ranks.
+    /// Reads the text of a trace file, or the concatenated trace files of all ranks.
     ///
     /// # Errors
-    /// The first error in the text.
+    /// The first error in the text of the trace.
     pub fn read(format: TraceFormat, text: &str) -> Result<ImportedTrace, ImportError> {
         Ok(ImportedTrace(match format {
             TraceFormat::TimeIndependent => Ranks::Ti(ti::read(text)?.into_iter().map(Arc::new).collect()),
@@ -94,15 +94,15 @@ impl ImportedTrace {
         }))
     }
 
-    /// Reads the output of `trace/otf2/read.c` for an OTF2 archive.
+    /// Reads the lines that the C program `trace/otf2/read.c` prints for an OTF2 archive.
     ///
     /// # Errors
-    /// The first error in the lines, or the first call that cannot be replayed.
+    /// The first error in the lines, or the first MPI call that cannot be replayed.
     pub fn read_otf2(lines: impl BufRead) -> Result<ImportedTrace, ImportError> {
         otf2::Archive::read(lines).map(|archive| ImportedTrace(Ranks::Otf2(archive)))
     }
 
-    /// Assumption about the run that was necessary because the trace lacks information, if any.
+    /// Assumption about the recorded run that replaces missing information in the trace, if any.
     pub fn assumed(&self) -> Option<&'static str> {
         matches!(&self.0, Ranks::Otf2(archive) if archive.estimated).then_some(
             "the archive has only the sums of what ranks of an alltoallv send and receive: each divides its data in \
@@ -110,7 +110,7 @@ impl ImportedTrace {
         )
     }
 
-    /// Number of ranks.
+    /// Number of ranks in the trace.
     pub fn ranks(&self) -> u32 {
         match &self.0 {
             Ranks::Ti(ranks) => ranks.len() as u32,
@@ -119,7 +119,7 @@ impl ImportedTrace {
         }
     }
 
-    /// Program of `rank`, with the times of its work computed from `rates`.
+    /// Program of `rank`, whose computing times follow from the computing rates `rates`.
     ///
     /// # Panics
     /// If the trace has no rank `rank`.

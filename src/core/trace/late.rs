@@ -1,19 +1,21 @@
-//! Late values: results of an operation that are known only after it, such as the source of a receive from any source.
-//! In the trace file, the two lowest bits of a number are the kind of a late value.
+//! Late values: results of an operation that are known only after the operation, such as the source of a receive from
+//! any source. In the trace file, the two lowest bits of an integer are the type of a late value.
 
 use std::ops::Range;
 
 use super::bytes::{get, unzigzag};
 
-/// A receive from any source got no message, if the upper bits are 0. Otherwise the upper bits are the number of bytes
-/// that a block of work moves, plus one.
+/// Type of a late value. If the upper bits are 0, a receive from any source got no message. Otherwise the upper bits
+/// are the number of bytes that a block of work moves, plus one.
 pub(super) const NOTHING: u64 = 0;
-/// A receive from any source got a message. The upper bits are the peer; the difference of the tag to the last late
-/// tag follows.
+/// Type of a late value: a receive from any source got a message. The upper bits are the peer. The next integer is the
+/// difference of the tag to the last late tag.
 pub(super) const GOT: u64 = 1;
-/// A strand. The upper bits are the number of its task; the difference of its first tag to the last late tag follows.
+/// Type of a late value: the start of a strand. The upper bits are the index of the strand's task. The next integer is
+/// the difference of the strand's first tag to the last late tag.
 pub(super) const STRAND: u64 = 2;
-/// A receive was cancelled. The upper bits are 1 if the receive was withdrawn, 0 if it had already matched a message.
+/// Type of a late value: a receive was cancelled. The upper bits are 1 if the receive was withdrawn, 0 if it had
+/// already matched a message.
 pub(super) const WITHDRAWN: u64 = 3;
 
 /// A late value of a trace.
@@ -21,13 +23,15 @@ pub(super) const WITHDRAWN: u64 = 3;
 pub(super) enum LateValue {
     /// A receive from any source got no message.
     Nothing,
-    /// A receive got a message from this peer; the second number is the tag relative to the last late tag.
+    /// A receive got a message. The first integer is the peer; the second integer is the tag relative to the last late
+    /// tag.
     Got(u32, u32),
-    /// The first number is the task of a strand; the second is its first tag relative to the last late tag.
+    /// A strand was started. The first integer is the index of the strand's task; the second integer is the strand's
+    /// first tag relative to the last late tag.
     Strand(u32, u32),
-    /// Whether a cancelled receive was withdrawn.
+    /// A receive was cancelled. The flag states whether the receive was withdrawn before it matched a message.
     Withdrawn(bool),
-    /// Number of bytes that a block of work moves from and to memory.
+    /// Number of bytes that a block of work reads from and writes to memory.
     Moves(u64),
 }
 

@@ -1,14 +1,14 @@
-//! Recordings of real programs under a real MPI: one file with the logs of all ranks, which the recording library
-//! (`library`) writes.
+//! Recordings of real programs under a real MPI. The recording library (`library`) writes one file with the logs of all
+//! ranks.
 //!
-//! A log contains the MPI calls of one rank with the times of each call and of the code before the call. A collective
-//! has its sizes; a message has its communicator, peer, tag, size and buffer. A replay repeats the calls with the
-//! collective algorithms of the simulated machine.
+//! A log contains the MPI calls of one rank with the times of each call and of the code before the call. A log states
+//! the sizes of each collective, and the communicator, peer, tag, size and buffer of each message. A replay repeats the
+//! calls with the collective algorithms of the simulated machine.
 //!
 //! # Format, version 2
 //!
-//! All numbers of fixed length have the byte order of the writing machine; the order mark is `0x01020304`. *Numbers*
-//! have seven bits per byte, least significant first; signed ones are zigzag-coded.
+//! All numbers of fixed length have the byte order of the writing machine; the byte-order mark is `0x01020304`.
+//! *Numbers* have seven bits per byte, least significant first; signed numbers are zigzag-coded.
 //!
 //! | file | content |
 //! |---|---|
@@ -19,12 +19,12 @@
 //! | chunk 1 | records: number of a call; if it is new, its length and bytes; ns of code before it, other ns before it, ns of the call |
 //! | chunk 2, last | the clock, the lead of rank 0's clock (8 each); records, polls without success, their ns, whether MPI_Finalize was reached (numbers) |
 //!
-//! The first occurrence of a call assigns a number to the call; repetitions store only this number. Numbers are
-//! assigned to at most 65,536 calls, each of at most 65,536 bytes, with at most 32 MiB in all. The pseudo-function
-//! `library` represents the time used by the recording library itself, and the time while recording was off. The
-//! pseudo-function `sleep` represents the time that the program slept, which is stored as other ns before the call.
-//! The first byte of a call is its function (`library/functions.h`); module `call` describes the other bytes. Version
-//! 1 had no calls of more than 65,536 bytes, and assigned numbers beyond the 32 MiB.
+//! The first occurrence of a call in a log assigns an index to the call; repetitions of the call store only the index.
+//! At most 65,536 calls get an index. Each such call has at most 65,536 bytes, and all such calls together have at most
+//! 32 MiB. The pseudo-function `library` represents the time used by the recording library itself, and the time while
+//! recording was off. The pseudo-function `sleep` represents the time that the program slept, which the log stores as
+//! other ns before the call. The first byte of a call is its function (`library/functions.h`); module `call` describes
+//! the other bytes. In version 1, no call had more than 65,536 bytes, and calls beyond the 32 MiB got an index, too.
 
 mod beginning;
 mod call;
@@ -53,30 +53,30 @@ use cursor::{LogCursor, of_rank};
 use rank_log::RankLog;
 use resolve::ResolvedLog;
 
-/// First bytes of the log of one rank.
+/// First bytes of a file with the log of one rank.
 const LOG: &[u8; 8] = b"MCPSIM\x00L";
-/// First bytes of the file with the logs of all ranks.
+/// First bytes of a file with the logs of all ranks.
 const RUN: &[u8; 8] = b"MCPSIM\x00R";
-/// Version of the format that is written, for logs and for files with all logs.
+/// Format version that mcpsim writes, for files with one log and for files with all logs.
 const VERSION: u32 = 2;
-/// Oldest readable version.
+/// Oldest readable format version of a log.
 const OLDEST: u32 = 1;
-/// Mark that is stored in the byte order of the writing machine.
+/// Byte-order mark, which a log stores in the byte order of the machine that writes the log.
 const ORDER: u32 = 0x0102_0304;
 
-/// Actions of every rank of a real run.
+/// Recorded logs of every rank of a real run.
 #[derive(Debug)]
 pub struct Logs {
     ranks: Vec<Arc<RankLog>>,
     resolved: Vec<Arc<ResolvedLog>>,
 }
 
-/// Whether a file with this beginning contains the logs of a real run.
+/// Whether a file that begins with `start` contains the logs of all ranks of a real run.
 pub fn is_run(start: &[u8]) -> bool {
     start.starts_with(RUN)
 }
 
-/// Whether a file with this beginning is the log of a single rank.
+/// Whether a file that begins with `start` is the log of a single rank.
 pub fn is_log(start: &[u8]) -> bool {
     start.starts_with(LOG)
 }
@@ -85,7 +85,7 @@ impl Logs {
     /// Reads and checks the file with the logs of all ranks.
     ///
     /// # Errors
-    /// The file is invalid.
+    /// The file with the logs is invalid.
     pub fn read(bytes: &[u8]) -> Result<Logs, TraceError> {
         let logs = merge::split(bytes)?;
         let read = |(rank, log)| RankLog::read(log).map(Arc::new).map_err(|error| of_rank(rank, &error));
@@ -95,35 +95,36 @@ impl Logs {
         Ok(Logs { ranks, resolved })
     }
 
-    /// Number of ranks.
+    /// Number of ranks of the real run.
     pub fn ranks(&self) -> u32 {
         self.ranks.len() as u32
     }
 
-    /// Description of the run and the host in the log of `rank`.
+    /// Description of the run and of the host in the log of `rank`.
     pub fn info(&self, rank: u32) -> &LogInfo {
         &self.ranks[rank as usize].info
     }
 
-    /// Calls of `rank` in order.
+    /// Calls in the log of `rank`, in order.
     pub fn steps(&self, rank: u32) -> impl Iterator<Item = LoggedCall> + '_ {
         LogCursor::new(self.ranks[rank as usize].clone())
     }
 
-    /// Program that repeats the actions of `rank` on `machine`, with the times of code multiplied by `factor`.
+    /// Program that repeats the actions of `rank` on the simulated machine `machine`, with the times of the program's
+    /// code multiplied by `factor`.
     pub fn program(&self, rank: u32, machine: &Machine, factor: f64) -> LogProgram {
         let (log, resolved) = (self.ranks[rank as usize].clone(), self.resolved[rank as usize].clone());
         LogProgram::new(log, resolved, machine.clone(), factor)
     }
 
-    /// Number of calls of all ranks that a replay executes, and number of all calls.
+    /// Number of recorded calls of all ranks that a replay executes, and number of all recorded calls.
     pub fn replayed(&self) -> (u64, u64) {
         let kept = self.resolved.iter().map(|one| one.keep.unwrap_or(one.calls)).sum();
         (kept, self.resolved.iter().map(|one| one.calls).sum())
     }
 
-    /// Reason why a replay executes only the beginning of the run, if it does: an unsupported call, or a log that ends
-    /// too early.
+    /// Reason why a replay executes only the beginning of the run: an unsupported call, or a log that ends too early.
+    /// `None` if the replay executes the whole run.
     pub fn fault(&self) -> Option<String> {
         let refused = self.ranks.iter().zip(&self.resolved).find_map(|(log, resolved)| {
             let why = match resolved.refused?.name() {

@@ -78,13 +78,13 @@ const KNOWN: [&str; 68] = [
     "MPI_Ineighbor_alltoallw",
 ];
 
-/// Algorithm with the name `name`, if it exists.
+/// Collective algorithm with the name `name`, if the algorithm exists.
 pub(super) fn algorithm_of(name: &str) -> Option<Algorithm> {
     let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     Algorithm::deserialize(name).ok()
 }
 
-/// Static text of `name`, if it is known.
+/// Static text that equals `name`, if `name` is a known MPI function.
 pub(super) fn name_of(name: &str) -> &'static str {
     KNOWN.into_iter().find(|known| *known == name).unwrap_or("a collective")
 }

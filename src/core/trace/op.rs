@@ -1,5 +1,5 @@
-//! Operations in the table of a trace. Operations are relative, so that ranks and loop iterations with the same
-//! actions share entries of the table.
+//! Operations in a trace. An operation stores relative ranks and tags, so that ranks and loop iterations with the same
+//! actions share operations.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,32 +11,32 @@ use crate::mpi::Group;
 use crate::rank::{Buffer, Context, MemoryBlock, SERVICE, SendMode, Tag};
 use crate::units::{Bytes, SimSpan};
 
-/// Marks a peer that is stored in the task's list of peers.
+/// Value of a peer that is stored in the task's list of peers instead of in the operation.
 pub(super) const LISTED_PEER: u32 = u32::MAX;
-/// Marks a size that is stored in the task's list of sizes, see [`LISTED_PEER`].
+/// Value of a size that is stored in the task's list of sizes instead of in the operation.
 pub(super) const LISTED_SIZE: u64 = u64::MAX;
-/// Context of receives that will be cancelled. No message has this context.
+/// Context of receives that the program will cancel. No message has this context.
 pub(super) const NOWHERE: Context = Context::MAX - 1;
 
-/// Origin of a relative tag.
+/// Origin of a relative message tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TagOrigin {
     /// The tag is relative to 0.
     Zero,
-    /// The tag is relative to the task's register of point-to-point tags.
+    /// The tag is relative to the task's current base for tags of point-to-point messages.
     PointToPoint,
-    /// The tag is relative to the task's register of collectives' tags.
+    /// The tag is relative to the task's current base for tags of collectives.
     Collective,
 }
 
-/// A tag relative to an origin.
+/// A message tag relative to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct TagRef {
     pub origin: TagOrigin,
     pub offset: Tag,
 }
 
-/// The other rank of a message, its context and tag.
+/// The other rank of a message, and the context and tag of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct PeerEnd {
     /// Rank of the peer minus this rank, modulo the number of ranks; or [`LISTED_PEER`].
@@ -45,11 +45,11 @@ pub(super) struct PeerEnd {
     pub tag: TagRef,
 }
 
-/// A recorded message that the task sends.
+/// A recorded message that a task sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub to: PeerEnd,
-    /// Number of bytes, or [`LISTED_SIZE`].
+    /// Number of bytes of the message, or [`LISTED_SIZE`].
     pub size: u64,
     pub mode: Mode,
 }
@@ -82,29 +82,31 @@ impl From<Mode> for SendMode {
     }
 }
 
-/// A collective and its algorithm in the recording.
+/// A collective, and the algorithm that executed the collective in the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Entered {
-    /// Indices of the names of the function and of the algorithm.
+    /// Indices in the trace's list of names of the MPI function and of the algorithm.
     pub names: [u32; 2],
     pub segment: u32,
     pub fan: u32,
-    /// Size in bytes that determined the algorithm, or [`LISTED_SIZE`].
+    /// Size in bytes by which the algorithm was chosen, or [`LISTED_SIZE`].
     pub bytes: u64,
 }
 
-/// An operation of a task. Requests are identified by slots, small numbers of the task.
+/// An operation of a task. An operation identifies an active request of the task by a small integer, the request slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TraceOp {
-    /// Computes for this length of time.
+    /// Computes for this span of virtual time.
     Compute(SimSpan),
-    /// Computes for the next time in the task's list of lengths.
+    /// Computes for the next span in the task's list of computing spans.
     ComputeListed,
-    /// Computes for this time, or for the time that memory needs to move the block's bytes if that is longer.
+    /// Computes for this span of virtual time, or longer if the memory needs longer to move the bytes of the block of
+    /// work.
     Work(MemoryBlock),
-    /// Like `Work`, with the next time in the task's list of lengths and the bytes in the next late value.
+    /// Like `Work`, but the span is the next span in the task's list of computing spans, and the number of bytes is the
+    /// next late value.
     WorkListed,
-    /// Lets this time pass without computing, in a program with timed code.
+    /// Advances virtual time by this span without computing, in a program with timed code.
     Pass(SimSpan),
     Send(Sent),
     Recv(PeerEnd),
@@ -114,49 +116,53 @@ pub(super) enum TraceOp {
     /// Starts a send that was a rendezvous in the recording.
     Isend(Sent, u32),
     Irecv(PeerEnd, u32),
-    /// A receive from any source or with any tag; the next late value contains its message.
+    /// Posts a receive from any source or with any tag. The next late value states the received message.
     IrecvLate {
         end: PeerEnd,
         slot: u32,
         any_source: bool,
         any_tag: bool,
     },
-    /// Waits for the requests of these slots and for this number of the last started eager sends.
+    /// Waits for the requests in these request slots, and for the most recent eager sends of the task. The integer is
+    /// the number of eager sends.
     Wait(Box<[u32]>, u32),
-    /// Waits for the request of this slot, which completed in an MPI_Waitany.
+    /// Waits for the request in this request slot, which completed in an MPI_Waitany.
     WaitOne(u32),
-    /// A poll that found nothing.
+    /// An unsuccessful poll (such as MPI_Test).
     Poll,
-    /// A test without success that takes no time.
+    /// An unsuccessful test for completion that takes no time.
     Look,
-    /// A test that completed the requests of these slots; if the list is empty, a test that completed eager sends.
+    /// A successful test, which completed the requests in these request slots. If the list is empty, the test completed
+    /// eager sends.
     Test(Box<[u32]>),
     Idle(SimSpan),
-    /// Cancels the receive of this slot, if the next late value states that it was withdrawn.
+    /// Cancels the receive in this request slot, if the next late value states that the receive was withdrawn.
     Cancel(u32),
     Probe(PeerEnd),
-    /// An iprobe that found this message.
+    /// A successful MPI_Iprobe, which found this message.
     Iprobe(PeerEnd),
-    /// Starts the strand of the next late value.
+    /// Starts the strand (concurrent activity) that the next late value states. Its request gets this request slot.
     Start(u32),
-    /// Enters the collective with this name, which has only one algorithm.
+    /// Enters the collective with this name. The collective has only one algorithm.
     Enter(u32),
     /// Enters a collective that has several algorithms.
     EnterBy(Box<Entered>),
-    /// A whole collective, executed with the algorithm that the machine's MPI library chooses.
+    /// A whole collective. In a replay, the MPI library of the simulated machine chooses its algorithm.
     Called(Box<CalledOp>),
     Leave,
     Yield,
-    /// Sets the buffers of the messages that the next operation sends and receives; no call.
+    /// Sets the message buffers of the next send and of the next receive of the task. The program makes no call for
+    /// this operation.
     Buffers(Buffer, Buffer),
-    /// Advances the register of point-to-point tags; no call.
+    /// Increases the task's base for tags of point-to-point messages. The program makes no call for this operation.
     TagsPointToPoint(u32),
-    /// Advances the register of collectives' tags; no call.
+    /// Increases the task's base for tags of collectives. The program makes no call for this operation.
     TagsCollective(u32),
 }
 
 impl TraceOp {
-    /// Whether the operation is a call of the program instead of a change of registers.
+    /// Whether the program makes a call for the operation. Other operations only change the base of tags or the message
+    /// buffers of the task.
     pub fn is_call(&self) -> bool {
         !matches!(self, TraceOp::Buffers(..) | TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
     }
@@ -173,7 +179,7 @@ impl TraceOp {
         SequenceAmount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
     }
 
-    /// Word for the operation in listings.
+    /// Word for the operation in the output of `mcpsim trace`.
     pub fn word(&self) -> &'static str {
         match self {
             TraceOp::Compute(_) | TraceOp::ComputeListed | TraceOp::Work(_) | TraceOp::WorkListed => "compute",
@@ -201,7 +207,7 @@ impl TraceOp {
         }
     }
 
-    /// Appends the file form.
+    /// Appends the encoding of the operation in the trace file.
     pub fn put(&self, out: &mut Vec<u8>) {
         let mut kind = |kind: u8| out.push(kind);
         match self {
@@ -319,7 +325,7 @@ impl TraceOp {
         }
     }
 
-    /// Reads an operation in a trace of `ranks` ranks, with `names` names and the groups `groups`.
+    /// Reads an operation from a trace of `ranks` ranks with `names` names and the groups `groups`.
     pub fn read(reader: &mut TraceReader<'_>, ranks: u32, names: u32, groups: &[Group]) -> Result<TraceOp, TraceError> {
         let slot = |reader: &mut TraceReader<'_>| reader.word("a slot");
         let span = |reader: &mut TraceReader<'_>| reader.number().map(SimSpan::from_ps);
@@ -385,8 +391,8 @@ fn read_slots(reader: &mut TraceReader<'_>) -> Result<Box<[u32]>, TraceError> {
     (0..count).map(|_| reader.word("a slot")).collect()
 }
 
-/// Writes a [`PeerEnd`] with flags: origin of the tag, whether the peer is listed, and two bits that the operation
-/// defines.
+/// Writes a [`PeerEnd`] with flags: origin of the tag, whether the task's list contains the peer, and two bits that the
+/// operation defines.
 fn put_end(out: &mut Vec<u8>, end: &PeerEnd, more: u8) {
     let origin = match end.tag.origin {
         TagOrigin::Zero => 0,
@@ -420,7 +426,7 @@ fn read_end(reader: &mut TraceReader<'_>, ranks: u32) -> Result<(PeerEnd, u64), 
 }
 
 pub(super) fn put_sent(out: &mut Vec<u8>, sent: &Sent) {
-    // A listed size is stored as 0, all others plus one.
+    // The value 0 means that the size is in the task's list of sizes. Every other size is stored as the size plus one.
     put_end(out, &sent.to, sent.mode as u8);
     put(out, if sent.size == LISTED_SIZE { 0 } else { sent.size + 1 });
 }

@@ -17,7 +17,7 @@ use crate::mpi::Group;
 use crate::platform::Algorithm;
 use crate::rank::Rank;
 
-/// Answers of a rank to served messages: for each sender, in increasing order, groups of consecutive equal answers.
+/// Answers of a rank's service to messages: for each sender, in increasing order, groups of consecutive equal answers.
 pub(super) type Runs = Vec<(Rank, Vec<(u32, u64)>)>;
 
 /// A trace that has been read.
@@ -26,9 +26,9 @@ pub struct Trace {
     pub(super) header: Header,
     pub(super) bytes: Vec<u8>,
     pub(super) names: Vec<String>,
-    /// Names as static texts, which the engine needs.
+    /// Names in the trace as static texts, which the engine needs.
     pub(super) known: Vec<&'static str>,
-    /// For each name, the algorithm with this name, if there is one.
+    /// For each name in the trace, the collective algorithm with this name, if there is one.
     pub(super) algorithms: Vec<Option<Algorithm>>,
     /// Members of the communicators of recorded collectives.
     pub(super) groups: Vec<Group>,
@@ -40,7 +40,7 @@ pub struct Trace {
     pub(super) served: FxHashMap<Rank, Arc<Runs>>,
 }
 
-/// The program of a rank or a strand: name, sequence, and the byte ranges of its lists.
+/// The program of a rank or of a strand: name, folded sequence of operations, and byte ranges of the task's lists.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
     pub name: u32,
@@ -52,12 +52,12 @@ pub(super) struct Task {
     pub withdrawn: Range<usize>,
 }
 
-/// Whether a file with this beginning is a trace.
+/// Whether a file that begins with `start` is a trace of mcpsim.
 pub fn is_trace(start: &[u8]) -> bool {
     start.starts_with(MAGIC)
 }
 
-/// Number of bytes before the body: magic, version, length, checksum.
+/// Number of bytes before the body of a trace: magic bytes, version, length, checksum.
 const FRONT: usize = 8 + 4 + 8 + 8;
 
 impl Trace {
@@ -66,7 +66,7 @@ impl Trace {
         version(&self.bytes)
     }
 
-    /// Reads the bytes of a file.
+    /// Reads a trace from the bytes of a file.
     ///
     /// # Errors
     /// The bytes are not a valid trace.
@@ -125,8 +125,8 @@ impl Trace {
         Ok(Trace { header, names, known, algorithms, groups, ops, codes, tasks, answers, ranks: mains, served, bytes })
     }
 
-    /// Whether the trace contains the messages of collectives instead of their calls, as traces of older versions do.
-    /// A replay of such a trace cannot choose other algorithms.
+    /// Whether the trace contains the messages of collectives instead of collective calls. Older versions of the format
+    /// store messages. A replay of these messages cannot choose other algorithms.
     pub fn repeats_collectives(&self) -> bool {
         self.version() < WITH_CALLS || self.ops.iter().any(|op| matches!(op, TraceOp::EnterBy(_)))
     }
@@ -137,12 +137,12 @@ impl Trace {
     }
 }
 
-/// Version stated at the beginning of a file.
+/// Format version in the first bytes of a trace file.
 fn version(bytes: &[u8]) -> u32 {
     bytes[8..12].try_into().map_or(VERSION, u32::from_le_bytes)
 }
 
-/// Reads the groups. Older versions of the format have no groups.
+/// Reads the groups of a trace. Older versions of the format have no groups.
 fn read_groups(reader: &mut TraceReader<'_>, ranks: u32, version: u32) -> Result<Vec<Group>, TraceError> {
     if version < WITH_CALLS {
         return Ok(Vec::new());
@@ -199,9 +199,9 @@ fn read_tasks(reader: &mut TraceReader<'_>, names: usize, codes: usize) -> Resul
         .collect()
 }
 
-/// Checks the late values: a peer must be a rank, and the number of a strand's task must be below that of the task
-/// that starts it, so that no task starts itself. Returns the amount of each task including its strands, computed from
-/// the amounts of sequences.
+/// Checks the late values of all tasks. A peer must be a rank of the run. The index of a strand's task must be below
+/// the index of the task that starts the strand, so that no task starts itself. Returns the counts of each task
+/// including its strands, computed from the counts of folded sequences.
 fn check_late(
     bytes: &[u8],
     tasks: &[Task],
@@ -229,12 +229,12 @@ fn check_late(
     Ok(amounts)
 }
 
-/// Greatest total number of calls of a trace. No run that ended can have made more calls, or had the memory for more
+/// Greatest total number of calls in a trace. No completed run can have made more calls, or can have stored more
 /// messages without a receive.
 const MOST_CALLS: u64 = 1 << 44;
 const MOST_UNRECEIVED: u64 = 1 << 22;
 
-/// Checks that the total amount is possible for a recorded run.
+/// Checks that a recorded run can have the total counts `all`.
 fn check_amount(all: SequenceAmount) -> Result<(), TraceError> {
     let SequenceAmount { calls, sends, receives } = all;
     if calls > MOST_CALLS {

@@ -1,5 +1,5 @@
-//! Recording of a run: a wrapper around each rank's program observes the program's calls and the engine's replies
-//! without changing the run.
+//! Recording of a run. A wrapper around each rank's program observes the calls of the program and the replies of the
+//! engine without changing the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::mpi::CalledCollective;
 use crate::rank::forward_reports;
 use crate::rank::{Call, Describe, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
 
-/// Total number of nodes (numbers and loops) that all ranks together keep for the detection of loops.
+/// Total number of nodes of folded sequences that all ranks together keep for the detection of loops.
 const IN_VIEW: u32 = 1 << 22;
 
 /// A recording of a run in progress.
@@ -23,12 +23,12 @@ const IN_VIEW: u32 = 1 << 22;
 pub struct Recording {
     ranks: u32,
     longest: usize,
-    /// Whether the programs' code is timed.
+    /// Whether the recorded programs are real code whose time was measured.
     is_code: bool,
     logs: Vec<Mutex<Option<RecordedRank>>>,
 }
 
-/// Recorded actions of some ranks of a run.
+/// Recorded actions of some ranks of a run, for transfer between host processes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Portion(Vec<(Rank, RecordedRank)>);
 
@@ -41,18 +41,19 @@ pub(super) struct RecordedRank {
     pub fault: Option<String>,
 }
 
-/// Recorded strands of a rank. Equal strands are stored once.
+/// Recorded strands (concurrent activities) of a rank. Equal strands are stored once.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Strands {
     pub logs: Vec<Arc<RecordedTask>>,
     #[serde(skip)]
     numbers: FxHashMap<Arc<RecordedTask>, u32>,
-    /// For each strand, by its number: index in `logs` and first tag. `None` until the strand ends.
+    /// For each strand in the order of start: index of its actions in `logs`, and its first tag. `None` until the
+    /// strand ends.
     pub ended: Vec<Option<(u32, Tag)>>,
     fault: Option<String>,
 }
 
-/// Answers of a rank to served messages: for each sender, groups of consecutive equal answers.
+/// Answers of a rank's service to messages: for each sender, groups of consecutive equal answers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ServedLog {
     pub answers: Vec<Vec<Sent>>,
@@ -68,7 +69,7 @@ impl Recording {
         Recording { ranks, longest, is_code: false, logs: (0..ranks).map(|_| Mutex::default()).collect() }
     }
 
-    /// Sets whether the programs' code is timed.
+    /// Sets whether the recorded programs are real code whose time was measured.
     #[must_use]
     pub fn of_code(self, is_code: bool) -> Self {
         Recording { is_code, ..self }
@@ -79,7 +80,7 @@ impl Recording {
         self.ranks
     }
 
-    /// Wraps `program` of `rank` in a recorder.
+    /// Wraps the program of `rank` in a recorder.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
         program.record_collectives();
         let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false);
@@ -89,18 +90,19 @@ impl Recording {
         Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
     }
 
-    /// Removes and returns the actions of each rank. The recorded programs must have been dropped.
+    /// Removes and returns the recorded actions of each rank. The recorded programs must have been dropped.
     pub(super) fn take(&self) -> Vec<Option<RecordedRank>> {
         self.logs.iter().map(|log| lock(log).take()).collect()
     }
 
-    /// Removes and returns the actions of the ranks whose programs ran in this process and have been dropped.
+    /// Removes and returns the recorded actions of the ranks whose programs ran in this host process and have been
+    /// dropped.
     pub fn give(&self) -> Portion {
         let logs = (0..).zip(self.take());
         Portion(logs.filter_map(|(rank, log)| Some((rank, log?))).collect())
     }
 
-    /// Adds the actions of other ranks of the same run.
+    /// Adds the recorded actions of other ranks of the same run.
     pub fn take_in(&self, portion: Portion) {
         portion.0.into_iter().for_each(|(rank, log)| *lock(&self.logs[rank as usize]) = Some(log));
     }
@@ -116,7 +118,7 @@ pub struct Recorder<P> {
     recording: Arc<Recording>,
 }
 
-/// A strand that is being recorded.
+/// A strand (concurrent activity of a rank) that is being recorded.
 struct StrandRecorder {
     program: Box<dyn Program>,
     task: Option<TaskRecorder>,
@@ -131,7 +133,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes a reply to the program, gets the program's next call, and records the reply and the call.
+/// Passes the engine's reply to the program, gets the program's next call, and records the reply and the call.
 #[inline]
 fn step<P: Program + ?Sized>(
     task: &mut TaskRecorder,
@@ -161,7 +163,7 @@ fn step<P: Program + ?Sized>(
     }
 }
 
-/// Wraps a strand of `rank` in a recorder. Returns the strand's number among the rank's strands, and the recorder.
+/// Wraps a strand of `rank` in a recorder. Returns the strand's index among the rank's strands, and the recorder.
 fn wrap_strand(
     program: Box<dyn Program>,
     strands: &Arc<Mutex<Strands>>,
@@ -265,8 +267,8 @@ impl Strands {
 }
 
 impl ServedLog {
-    /// Adds the answers of `rank` to a served message. The tags of answers are stored relative to the tag of the
-    /// message.
+    /// Adds the answers of the service of `rank` to a message. The tags of the answers are stored relative to the tag
+    /// of the message.
     fn add(&mut self, rank: Rank, ranks: u32, (from, tag): (Rank, Tag), answers: &[Message]) {
         let answer = |message: &Message| {
             let peer = if message.to >= rank { message.to - rank } else { message.to + (ranks - rank) };

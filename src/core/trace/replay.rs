@@ -20,21 +20,22 @@ pub struct Replay {
     served: Option<Box<Serving>>,
 }
 
-/// Replay of a task, which is the program of a rank or a strand.
+/// Replay of a task: the program of a rank, or of a strand (concurrent activity of a rank).
 struct TaskReplay {
     trace: Arc<Trace>,
     state: TaskPosition,
 }
 
-/// Remaining answers of a rank: for each sender, the index of the present group of equal answers, and the position in
-/// that group.
+/// Remaining answers of a rank's service: for each sender, the index of the present group of equal answers, and the
+/// position in that group.
 struct Serving {
     runs: Arc<Runs>,
     places: Vec<(usize, u64)>,
 }
 
 impl Trace {
-    /// Program of `rank` on `machine`, with the times of its own code multiplied by `factor`.
+    /// Program that repeats the calls of `rank` on the simulated machine `machine`, with the times of the program's
+    /// code multiplied by `factor`.
     ///
     /// # Panics
     /// If the trace has no rank `rank`.
@@ -42,7 +43,8 @@ impl Trace {
         self.replay(rank, Some(machine.clone()), factor)
     }
 
-    /// Program that lists the calls of `rank`. Collectives are calls that are not executed.
+    /// Program that lists the recorded calls of `rank` without a simulated machine. Collectives are listed as calls and
+    /// not executed.
     pub(super) fn calls(self: &Arc<Self>, rank: Rank) -> Replay {
         self.replay(rank, None, 1.0)
     }
@@ -54,7 +56,7 @@ impl Trace {
         Replay { served: self.served.get(&rank).map(serving), task: TaskReplay { trace: self.clone(), state } }
     }
 
-    /// Rank `distance` ranks after `rank`, modulo the number of ranks.
+    /// Rank that is `relative` ranks after `rank`, modulo the number of ranks.
     #[inline]
     fn peer(&self, rank: Rank, relative: u32) -> Rank {
         let ranks = self.header.ranks;
@@ -141,7 +143,7 @@ impl Describe for TaskReplay {
     }
 }
 
-/// A test of no requests, which takes no simulated time.
+/// Call that tests no requests and takes no virtual time.
 fn look() -> Call {
     Call::Test { requests: Requests::from_slice(&[COMPLETE]), which: Which::Some, poll: false }
 }

@@ -1,4 +1,5 @@
-//! Recording of one task (a rank's program or a strand): from its calls and their replies to operations.
+//! Recording of one task (the program of a rank or of a strand): converts the task's calls and the engine's replies to
+//! operations.
 //!
 //! Calls whose result depends on time are recorded with their result: the source and tag of a receive, the requests
 //! completed by a test, and whether a receive was cancelled.
@@ -20,14 +21,13 @@ use crate::rank::{
 };
 use crate::units::SimSpan;
 
-/// Greatest number of different lengths of computing that have their own operations. Further lengths are stored in the
-/// task's list.
+/// Greatest number of different computing spans that get their own operations. The task's list stores further spans.
 const SPANS: usize = 64;
-/// Greatest number of different tags that have their own operations. Further tags are stored relative to the last tag.
+/// Greatest number of different tags that get their own operations. Further tags are stored relative to the last tag.
 const TAGS: usize = 64;
-/// Greatest number of different sizes that have their own operations. Further sizes are stored in the task's list.
+/// Greatest number of different sizes that get their own operations. The task's list stores further sizes.
 const SIZES: usize = 256;
-/// Number of different operations of a task from which further peers and sizes are stored in the task's lists.
+/// If a task has this many different operations, the task's lists store further peers and sizes.
 const OPS: usize = 8192;
 
 /// Recorded actions of a task.
@@ -35,15 +35,15 @@ const OPS: usize = 8192;
 pub(super) struct RecordedTask {
     /// Table of the task's operations.
     pub ops: Vec<TraceOp>,
-    /// Folded sequence of the operations' numbers.
+    /// Folded sequence of the indices of the task's operations.
     pub code: Vec<u8>,
-    /// Lengths of computing in the task's list, encoded.
+    /// The task's list of computing spans, encoded.
     pub spans: Vec<u8>,
-    /// Peers in the task's list, encoded.
+    /// The task's list of peers, encoded.
     pub peers: Vec<u8>,
-    /// Sizes in the task's list, encoded.
+    /// The task's list of sizes, encoded.
     pub sizes: Vec<u8>,
-    /// Late values: results known only after the operation.
+    /// Late values of the task: results known only after the operation.
     pub late: Vec<DeferredResult>,
     /// Indices of the cancelled receives among all started receives.
     pub withdrawn: Vec<u64>,
@@ -55,20 +55,20 @@ pub(super) struct RecordedTask {
     pub name: String,
 }
 
-/// A result that is known only after its operation.
+/// A result of an operation that is known only after the operation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum DeferredResult {
-    /// Peer and tag of the message of a receive from any source; `None` if it received no message.
+    /// Peer and tag of the message that a receive from any source got; `None` if the receive got no message.
     Got(Option<(u32, Tag)>),
-    /// Number of a strand among those of the rank. The strand's first tag is stored with the strand.
+    /// Index of a strand among the strands of the rank. The strand's first tag is stored with the strand.
     Strand(u32),
-    /// Whether a cancelled receive was withdrawn.
+    /// Whether a cancelled receive was withdrawn before it matched a message.
     Withdrawn(bool),
-    /// Number of bytes that a block of work moves from and to memory.
+    /// Number of bytes that a block of work reads from and writes to memory.
     Moves(u64),
 }
 
-/// Interpretation of the next reply.
+/// How the recorder interprets the engine's next reply.
 #[derive(Debug)]
 enum ExpectedReply {
     Nothing,
@@ -90,22 +90,22 @@ enum ExpectedReply {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     request: RequestId,
-    /// Index in `late` of the message of this receive, if the message must be recorded.
+    /// Index in `late` of the message of this receive, if the recorder must store the message.
     late: Option<usize>,
-    /// Index of the request among the receives of the task, if it is a receive.
+    /// Index of the request among the receives of the task, if the request is a receive.
     receive: Option<u64>,
-    /// Index in `late` of the cancellation of the request, if it was cancelled.
+    /// Index in `late` of the cancellation of the request, if the program cancelled the request.
     cancelled: Option<usize>,
 }
 
-/// Recorder of a task.
+/// Recorder of a task: the program of a rank or of a strand.
 pub(super) struct TaskRecorder {
     rank: Rank,
     ranks: u32,
     numbers: FxHashMap<TraceOp, u32>,
-    /// For each operation, the operation that last followed it, which usually follows it the next time, too.
+    /// For each operation, the operation that last followed it. The same operation usually follows the next time, too.
     followers: Vec<u32>,
-    /// Number of the last operation.
+    /// Index of the last operation of the task.
     last: u32,
     folder: Folder,
     log: RecordedTask,
@@ -113,32 +113,32 @@ pub(super) struct TaskRecorder {
     by_request: FxHashMap<RequestId, u32>,
     receives: u64,
     asked: ExpectedReply,
-    /// Send buffer and receive buffer stated in the last call.
+    /// Buffers of the send and of the receive that the last call stated.
     buffers: (Buffer, Buffer),
-    /// Whether the task is in a collective: always for a strand, between Enter and Leave for a program.
+    /// Whether the task is in a collective. A strand always is; a rank's program is between Enter and Leave.
     in_collective: bool,
-    /// Whether the collective in progress is recorded as a call, without its messages.
+    /// Whether the recorder stores the collective in progress as a call, without its messages.
     as_call: bool,
     /// Groups of communicators in the order of their first use.
     seen_groups: Vec<Group>,
-    /// Whether the present collective has had no message so far.
+    /// Whether the collective in progress has had no message so far.
     opening: bool,
     is_strand: bool,
-    /// First tag of the strand, if the task is a strand.
+    /// First tag of the strand, if the task is a strand of a rank.
     pub base: Option<Tag>,
     tags: [Tag; 2],
     seen_tags: FxHashSet<Tag>,
     seen_sizes: FxHashSet<u64>,
-    /// Numbers of different lengths of computing outside and inside collectives.
+    /// Numbers of different computing spans outside and inside collectives.
     spans: [usize; 2],
-    /// Whether the task's computing is timed code of a program.
+    /// Whether the task's computing is real code whose time was measured.
     pub is_code: bool,
-    /// Reason why the task cannot be recorded, if any.
+    /// Reason why the recorder cannot record the task, if any.
     pub fault: Option<String>,
 }
 
 impl TaskRecorder {
-    /// Creates a recorder of a task of `rank` of `ranks`. Loops with periods of up to `longest` are detected.
+    /// Creates a recorder of a task of rank `rank`. Loops whose bodies have up to `longest` operations are detected.
     pub fn new(rank: Rank, ranks: u32, longest: usize, is_strand: bool) -> Self {
         TaskRecorder {
             rank,
@@ -173,12 +173,12 @@ impl TaskRecorder {
         RecordedTask { code: self.folder.finish(), ..self.log }
     }
 
-    /// Sets the number of the strand that the task starts next.
+    /// Sets the index of the strand that the task starts next.
     pub fn starts(&mut self, strand: u32) {
         self.asked = ExpectedReply::Start(strand);
     }
 
-    /// Records the task's `call`. May return an equivalent call whose reply contains more information instead.
+    /// Records the task's call `call`. May return an equivalent call, whose reply contains more information.
     pub fn asks(&mut self, call: Call) -> Call {
         self.asked = ExpectedReply::Nothing;
         if self.as_call {
@@ -194,7 +194,7 @@ impl TaskRecorder {
             _ => (Buffer::NONE, Buffer::NONE),
         };
         match &call {
-            // Time without computing has the same length on every machine.
+            // Time without computing passes equally on every machine.
             Call::Compute(span) if self.is_code && !self.in_collective && *span > SimSpan::ZERO => {
                 self.push(TraceOp::Pass(*span));
             }
@@ -247,8 +247,8 @@ impl TaskRecorder {
         call
     }
 
-    /// Records that the task enters the collective `called` in the MPI function `name`. In a replay, the machine's MPI
-    /// library chooses the messages of the collective.
+    /// Records that the task enters the collective `called` in the MPI function `name`. In a replay, the MPI library of
+    /// the simulated machine chooses the messages of the collective.
     pub fn calls(&mut self, name: &'static str, called: &CalledCollective) {
         self.asked = ExpectedReply::Nothing;
         (self.in_collective, self.opening, self.as_call) = (true, false, true);
@@ -278,8 +278,8 @@ impl TaskRecorder {
         self.push(TraceOp::Called(Box::new(op)));
     }
 
-    /// Records the reply to the last call. Returns true if the program must get the reply `Done` instead of this
-    /// reply.
+    /// Records the engine's reply to the last call. Returns true if the program must get the reply `Done` instead of
+    /// the engine's reply.
     pub fn hears(&mut self, reply: &ReplyKind<'_>) -> bool {
         let asked = std::mem::replace(&mut self.asked, ExpectedReply::Nothing);
         let mut only_done = false;
@@ -374,8 +374,7 @@ impl TaskRecorder {
         });
     }
 
-    /// Appends an operation that sends or receives. If the call stated buffers, an operation with the buffers precedes
-    /// it.
+    /// Appends a send or a receive. If the call stated message buffers, an operation that sets the buffers precedes it.
     fn push_message(&mut self, op: TraceOp) {
         let (sent, received) = self.buffers;
         if sent.is_stated() || received.is_stated() {
@@ -408,7 +407,7 @@ impl TaskRecorder {
         self.slots[*self.by_request.get(&id)? as usize].as_ref()
     }
 
-    /// Records that a request completed with `completion`. Frees the slot of the request and returns it.
+    /// Records that a request completed with `completion`. Frees the request slot and returns it.
     fn end(&mut self, id: RequestId, completion: Option<&Completion>) -> Option<u32> {
         let Some(place) = self.by_request.remove(&id) else {
             self.fault = Some(format!("a task waits for request {id} of another task"));
@@ -429,7 +428,7 @@ impl TaskRecorder {
         Some(place)
     }
 
-    /// Records that all `requests` completed, with `completions` if they were reported.
+    /// Records that all `requests` completed. `completions` are the completions that the engine reported.
     fn waited(&mut self, requests: &Requests, completions: &[Completion]) {
         let eager = requests.iter().filter(|&&id| id == COMPLETE).count() as u32;
         let mut slots = Vec::with_capacity(requests.len());

@@ -1,4 +1,5 @@
-//! Writes a recording to a file. Operations, sequences and tasks that are equal for several ranks are stored once.
+//! Writes a recording to a file. Operations, folded sequences and tasks that are equal for several ranks are stored
+//! once.
 
 use std::hash::Hash;
 
@@ -14,7 +15,7 @@ use super::task::{DeferredResult, RecordedTask};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
 use crate::rank::Tag;
 
-/// A table of different items. Each item is stored once and referred to by its number.
+/// A table of different items. Each item is stored once and identified by its index.
 #[derive(Debug)]
 struct NumberedTable<T> {
     items: Vec<T>,
@@ -37,7 +38,7 @@ impl<T: Hash + Eq + Clone> NumberedTable<T> {
     }
 }
 
-/// A task in the form of the file.
+/// A task in the representation of the trace file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct WrittenTask {
     name: u32,
@@ -49,7 +50,7 @@ struct WrittenTask {
     withdrawn: Vec<u8>,
 }
 
-/// Tables shared by all ranks.
+/// Tables of the trace file that all ranks share.
 struct Tables {
     names: NumberedTable<String>,
     groups: NumberedTable<Members>,
@@ -90,7 +91,8 @@ impl Tables {
         if let Some(fault) = fault.as_ref().or(strands.fault()) {
             return Err(fault.clone());
         }
-        // A strand that another strand starts ends first, so it precedes the other one in `logs`.
+        // If a strand starts another strand, the started strand ends first and therefore precedes the other strand in
+        // `logs`.
         let mut numbers: Vec<u32> = Vec::with_capacity(strands.logs.len());
         for log in &strands.logs {
             numbers.push(self.add_task(log, &strands, &numbers)?);
@@ -196,7 +198,7 @@ impl Tables {
     }
 }
 
-/// A body preceded by magic, version, length and checksum.
+/// Bytes of a trace file: magic bytes, version, length and checksum, then the body.
 pub(super) fn seal(body: &[u8]) -> Vec<u8> {
     let mut file = Vec::with_capacity(body.len() + 32);
     file.extend_from_slice(MAGIC);

@@ -9,7 +9,7 @@ use crate::mpi::abi;
 
 type Result<T> = std::result::Result<T, TypeError>;
 
-/// Storage order of an array: the index that varies fastest.
+/// Storage order of an array in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The last index varies fastest.
@@ -35,7 +35,7 @@ impl Order {
         }
     }
 
-    /// Numbers of the dimensions, from the fastest to the slowest varying dimension.
+    /// Indices of the array's dimensions, from the fastest to the slowest varying dimension.
     fn fastest_first(self, dimensions: usize) -> impl Iterator<Item = usize> {
         (0..dimensions).map(move |i| if self == Order::C { dimensions - 1 - i } else { i })
     }
@@ -46,13 +46,13 @@ impl Order {
 pub struct Distributed<'a, N> {
     /// Number of processes in the process grid.
     pub size: c_int,
-    /// Rank of the process whose part of the array is described.
+    /// Rank of the process whose local array the datatype describes.
     pub rank: c_int,
     /// Sizes of the global array.
     pub gsizes: &'a [N],
     /// MPI_DISTRIBUTE_… constant of each dimension.
     pub distributions: &'a [c_int],
-    /// Distribution argument of each dimension, or MPI_DISTRIBUTE_DFLT_DARG.
+    /// Distribution argument of each dimension (such as the block size), or MPI_DISTRIBUTE_DFLT_DARG.
     pub arguments: &'a [c_int],
     /// Sizes of the process grid, in row-major order.
     pub psizes: &'a [c_int],
@@ -135,8 +135,8 @@ impl Datatype {
     }
 }
 
-/// Indices of one dimension that one process owns: blocks of `block` indices, the first at index `first`, the others
-/// at a distance of `period` indices, all below `size`.
+/// Array indices of one dimension that one process owns: blocks of `block` indices each. The first block starts at
+/// index `first`, the next at `first + period`, and so on. All indices are below `size`.
 struct Share {
     first: i64,
     block: i64,
@@ -145,7 +145,7 @@ struct Share {
 }
 
 impl Share {
-    /// Layout of the owned indices in an array whose items are `extent` bytes apart.
+    /// Layout of the array items that this process owns, in an array whose items are `extent` bytes apart.
     fn of(&self, item: &TypeMap, extent: i64) -> Result<TypeMap> {
         let full = if self.first + self.block > self.size {
             0
@@ -158,7 +158,7 @@ impl Share {
             let bytes = indices.checked_mul(extent);
             bytes.ok_or_else(|| TypeError::argument("array_of_dargs has a block that 64 bits cannot count".to_owned()))
         };
-        // An empty block gets displacement 0, because its own displacement could be far beyond the array.
+        // A block without owned items gets displacement 0, because its own displacement could be far beyond the array.
         let (mut blocks, mut last) = ((0, TypeMap::EMPTY), (0, TypeMap::EMPTY));
         if full > 0 {
             let stride = if full > 1 { scaled(self.period)? } else { 0 };

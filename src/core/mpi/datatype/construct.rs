@@ -8,7 +8,7 @@ use crate::mpi::abi::{self, Aint};
 
 type Result<T> = std::result::Result<T, TypeError>;
 
-/// Integer type of a count argument.
+/// Integer type of a count argument of an MPI function: `int` or MPI_Count.
 pub trait CountArgument: Copy + Into<i64> {}
 impl<T: Copy + Into<i64>> CountArgument for T {}
 
@@ -16,7 +16,7 @@ pub(super) fn wide<N: CountArgument>(numbers: &[N]) -> impl Iterator<Item = i64>
     numbers.iter().map(|&number| number.into())
 }
 
-/// Creates a derived datatype.
+/// Creates a derived datatype from its layout and its constructor call.
 pub(super) fn derived(
     layout: TypeMap,
     combiner: std::ffi::c_int,
@@ -162,7 +162,7 @@ impl Datatype {
     }
 }
 
-/// Converts displacements from extents to bytes.
+/// Converts displacements in units of the extent to displacements in bytes.
 fn scaled<N: CountArgument>(displacements: &[N], extent: i64) -> Result<Vec<i64>> {
     wide(displacements).map(|displacement| bytes(displacement, extent)).collect()
 }

@@ -19,7 +19,7 @@ impl PackPlan {
     }
 }
 
-/// Scalars of a basic element: displacement, type, and number of bytes in external32.
+/// Scalars of a basic element. Per scalar: displacement in bytes, type, and number of bytes in external32.
 fn scalars(kind: &BasicKind) -> impl Iterator<Item = (usize, Scalar, usize)> {
     let first = (0, kind.scalar, kind.external_scalar());
     let second = match kind.group {
@@ -70,8 +70,8 @@ fn long_double(quad: u128) -> u128 {
         std::cmp::Ordering::Equal => kept & 1,
         std::cmp::Ordering::Greater => 1,
     };
-    // A carry correctly increments the exponent. The payload of a NaN is truncated, but never becomes zero, because a
-    // payload of zero means infinity.
+    // A carry out of the fraction correctly increments the exponent. The payload of a NaN is truncated, but never
+    // becomes zero, because a payload of zero means infinity.
     let rounded = if special { kept | u128::from(dropped != 0) } else { kept + up };
     let (exponent, fraction) = (rounded >> 63, rounded & ((1 << 63) - 1));
     let leading = u128::from(exponent != 0);
@@ -84,7 +84,7 @@ impl Datatype {
         (self.layout.typed.external() as usize).saturating_mul(count)
     }
 
-    /// Appends the external32 form of `count` items at `base`.
+    /// Appends the external32 form of the `count` items at address `base` to `out`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads.
@@ -94,8 +94,8 @@ impl Datatype {
             for i in 0..n {
                 let element = base.wrapping_offset(at + (i * kind.extent()) as isize);
                 for (place, scalar, size) in scalars(kind) {
-                    // SAFETY: the caller guarantees that all data of the items are readable; this scalar is part of
-                    // them.
+                    // SAFETY: the caller guarantees that all data of the items are readable; this scalar belongs to the
+                    // data.
                     let from = unsafe { std::slice::from_raw_parts(element.add(place), scalar.size()) };
                     put(scalar, from, size, out);
                 }
@@ -103,8 +103,8 @@ impl Datatype {
         });
     }
 
-    /// Converts `count` items from external32 to memory at `base`, up to the last whole element. Returns the number
-    /// of bytes consumed.
+    /// Converts `count` items from external32 to memory at address `base`, up to the last complete element in `data`.
+    /// Returns the number of bytes consumed.
     ///
     /// # Safety
     /// The data of the items must be valid for writes.
@@ -116,8 +116,8 @@ impl Datatype {
                 for (place, scalar, size) in scalars(kind) {
                     let (now, later) = rest.split_at(size);
                     rest = later;
-                    // SAFETY: the caller guarantees that all data of the items are writable; this scalar is part of
-                    // them.
+                    // SAFETY: the caller guarantees that all data of the items are writable; this scalar belongs to the
+                    // data.
                     let to = unsafe { std::slice::from_raw_parts_mut(element.add(place), scalar.size()) };
                     get(scalar, now, kind.group == TypeGroup::Character, to);
                 }

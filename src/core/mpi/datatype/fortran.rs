@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use super::{Datatype, Type, TypeEnvelope, TypeError};
 use crate::mpi::abi::{self, Handle, MPI_UNDEFINED};
 
-/// Kinds of reals: decimal digits, decimal exponent, and the real and complex datatypes.
+/// Real kinds of GNU Fortran: decimal digits, decimal exponent range, and the real and complex MPI datatypes.
 const REALS: [(c_int, c_int, Handle, Handle); 4] = [
     (6, 37, abi::MPI_REAL4, abi::MPI_COMPLEX8),
     (15, 307, abi::MPI_REAL8, abi::MPI_COMPLEX16),
@@ -13,7 +13,7 @@ const REALS: [(c_int, c_int, Handle, Handle); 4] = [
     (33, 4931, abi::MPI_REAL16, abi::MPI_COMPLEX32),
 ];
 
-/// Kinds of integers: decimal digits and the datatype.
+/// Integer kinds of GNU Fortran: decimal digits and the MPI datatype.
 const INTEGERS: [(c_int, Handle); 5] = [
     (2, abi::MPI_INTEGER1),
     (4, abi::MPI_INTEGER2),
@@ -22,7 +22,8 @@ const INTEGERS: [(c_int, Handle); 5] = [
     (38, abi::MPI_INTEGER16),
 ];
 
-/// Smallest Fortran kind with precision `p` and range `r`. `p` or `r` may be MPI_UNDEFINED.
+/// Datatypes of the smallest Fortran real kind with decimal precision `p` and exponent range `r`. `p` or `r` may be
+/// MPI_UNDEFINED.
 fn real(p: c_int, r: c_int) -> Result<(Handle, Handle), TypeError> {
     if p == MPI_UNDEFINED && r == MPI_UNDEFINED {
         return Err(TypeError::argument("p and r are MPI_UNDEFINED; expected at least one of them".to_owned()));
@@ -42,8 +43,8 @@ fn like(handle: Handle, combiner: c_int, arguments: &[c_int]) -> Type {
 }
 
 impl Datatype {
-    /// Implements MPI_Type_create_f90_real. The standard requires the same handle for the same arguments; the caller
-    /// of this function ensures it.
+    /// Implements MPI_Type_create_f90_real. The standard requires the same handle for the same arguments; the caller of
+    /// this function must reuse handles.
     pub fn f90_real(p: c_int, r: c_int) -> Result<Type, TypeError> {
         Ok(like(real(p, r)?.0, abi::MPI_COMBINER_F90_REAL, &[p, r]))
     }

@@ -1,8 +1,8 @@
-//! Basic elements: the contents of named datatypes, in memory and in external32.
+//! Basic elements of named datatypes, in memory and in external32.
 
 use crate::mpi::abi::{self, Handle};
 
-/// Number in the machine's representation.
+/// Type of a number in the machine's representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Scalar {
@@ -24,7 +24,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Number of bytes in memory.
+    /// Number of bytes of the scalar in memory.
     pub const fn size(self) -> usize {
         match self {
             Scalar::I8 | Scalar::U8 => 1,
@@ -52,20 +52,20 @@ pub enum TypeGroup {
     Packed,
     /// A value and an index of the given type, as a C struct.
     Pair(Scalar),
-    /// MPI_LB or MPI_UB of MPI-1: a position without data.
+    /// MPI_LB or MPI_UB of MPI-1: marks a bound and has no data.
     Marker,
 }
 
 /// A basic element of datatypes.
 #[derive(Debug)]
 pub struct BasicKind {
-    /// Handle of the named datatype.
+    /// Handle of the named datatype with this basic element.
     pub handle: Handle,
     /// Name returned by MPI_Type_get_name.
     pub name: &'static str,
-    /// Type of the number; for an element of two numbers, type of the first number.
+    /// Type of the scalar in the element; for an element with two scalars, type of the first scalar.
     pub scalar: Scalar,
-    /// Group that determines the permitted reduction operations.
+    /// Group of the element's type, which determines the permitted reduction operations.
     pub group: TypeGroup,
 }
 
@@ -97,7 +97,7 @@ impl BasicKind {
         }
     }
 
-    /// Displacement of the index of a pair.
+    /// Displacement of the index in an element that is a pair of a value and an index (MPI_MINLOC, MPI_MAXLOC).
     pub const fn index_at(&self) -> usize {
         match self.group {
             TypeGroup::Pair(index) => self.scalar.size().next_multiple_of(index.size()),

@@ -1,4 +1,4 @@
-//! Bounds and data of a type map, and their composition (MPI-3.1, sections 4.1.1, 4.1.6 to 4.1.8).
+//! Bounds and data locations of a type map, and the composition of type maps (MPI-3.1, sections 4.1.1, 4.1.6 to 4.1.8).
 //!
 //! Bounds follow the standard's formulas for the flat type map. If bound markers exist (from MPI-1 or from resizing),
 //! the outermost marker is the bound. Otherwise the outermost data are the bound, and the upper bound is padded to
@@ -9,7 +9,7 @@ use super::kind::{BasicKind, TypeGroup};
 use super::named::{BYTE, MPI_LB};
 use super::plan::PackPlan;
 
-/// Kinds of basic elements in a type map.
+/// Set of the basic elements that occur in a type map.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Mix {
     Nothing,
@@ -21,20 +21,20 @@ pub(super) enum Mix {
 #[derive(Clone, Debug)]
 pub(super) struct TypeMap {
     pub size: u64,
-    /// Displacement of the first byte of data, followed by that of the byte after the last; 0 and 0 without data.
+    /// Displacement of the first data byte, then that of the byte after the last data byte. Both are 0 without data.
     pub true_lb: i64,
     pub true_ub: i64,
     lb_mark: Option<i64>,
     ub_mark: Option<i64>,
     align: i64,
     pub mix: Mix,
-    /// The data with their types.
+    /// Location and basic elements of the data.
     pub typed: PackPlan,
-    /// The data as bytes, unless `typed` already consists of bytes.
+    /// Location of the data as bytes; `None` if `typed` already consists of bytes.
     bytes: Option<PackPlan>,
 }
 
-/// `n` copies of a layout, one extent apart. The first copy is at displacement `at`.
+/// `n` copies of a layout, one extent apart. The first copy of the layout is at displacement `at`.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutPiece<'a> {
     pub at: i64,
@@ -42,12 +42,12 @@ pub(super) struct LayoutPiece<'a> {
     pub of: &'a TypeMap,
 }
 
-/// Error for layouts too large to be addressed.
+/// Error for a layout that is too large to be addressed.
 fn overflow() -> TypeError {
     TypeError::argument("the datatype spans more bytes than 64 bits can count".to_owned())
 }
 
-/// Replaces a dense element by bytes. All other elements are already bytes in a plan of bytes.
+/// Replaces a basic element without gaps by bytes. In a plan of bytes, all other elements are already bytes.
 fn as_bytes(_: &'static BasicKind) -> &'static BasicKind {
     &BYTE
 }
@@ -110,7 +110,7 @@ impl TypeMap {
         self.ub().saturating_sub(self.lb())
     }
 
-    /// Location of the data, without type information.
+    /// Location of the data as bytes, without basic elements.
     pub fn bytes(&self) -> &PackPlan {
         self.bytes.as_ref().unwrap_or(&self.typed)
     }
@@ -121,7 +121,7 @@ impl TypeMap {
         Ok(TypeMap { lb_mark: Some(lb), ub_mark: Some(ub), ..self.clone() })
     }
 
-    /// Returns the type map of `count` copies, `stride` bytes apart.
+    /// Returns the type map of `count` copies of this type map, `stride` bytes apart.
     pub fn repeated(&self, count: i64, stride: i64) -> Result<TypeMap, TypeError> {
         if count <= 0 {
             return Ok(TypeMap::EMPTY);
@@ -133,7 +133,7 @@ impl TypeMap {
         layout.into_layout(typed, || self.bytes().clone().repeated(copies, stride))
     }
 
-    /// Returns the type map of `count` copies, one extent apart.
+    /// Returns the type map of `count` copies of this type map, one extent apart.
     pub fn contiguous(&self, count: i64) -> Result<TypeMap, TypeError> {
         self.repeated(count, self.extent())
     }
@@ -155,7 +155,7 @@ impl TypeMap {
     }
 }
 
-/// Bounds of a layout under construction.
+/// Bounds of a type map under construction.
 struct RunningBounds {
     size: u64,
     data: Option<(i64, i64)>,
@@ -172,7 +172,7 @@ impl Default for RunningBounds {
 }
 
 impl RunningBounds {
-    /// Adds `n` > 0 copies of a layout at `at`, `at + stride`, …
+    /// Extends the bounds to `n` > 0 copies of a layout at the displacements `at`, `at + stride`, …
     fn add(&mut self, at: i64, n: i64, stride: i64, layout: &TypeMap) -> Result<(), TypeError> {
         let mut sum = || {
             let last = (n - 1).checked_mul(stride)?.checked_add(at)?;

@@ -1,7 +1,7 @@
-//! Copies data between memory and their packed form.
+//! Copies the data of a datatype between memory and the packed form.
 //!
-//! The packed form contains the data in the order of the type map without gaps, in the machine's representation. A
-//! base address may be MPI_BOTTOM: displacements are added regardless of the objects in memory.
+//! The packed form contains the data in the order of the type map without gaps, in the machine's representation. A base
+//! address may be MPI_BOTTOM: displacements are then absolute addresses.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -21,14 +21,14 @@ impl Datatype {
         self.size().saturating_mul(count)
     }
 
-    /// Displacement of `count` items from their base if they are one contiguous piece of memory in order; otherwise
-    /// `None`.
+    /// Displacement of the first data byte if the data of `count` items are contiguous in memory, in the order of the
+    /// type map; otherwise `None`.
     #[inline]
     pub fn piece(&self, count: usize) -> Option<isize> {
         if self.dense || count == 1 { self.run } else { None }
     }
 
-    /// Appends the packed form of `count` items at `base`.
+    /// Appends the packed form of the `count` items at address `base` to `out`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads.
@@ -46,7 +46,7 @@ impl Datatype {
         }
     }
 
-    /// Appends the bytes `range` of the packed form of `count` items at `base`.
+    /// Appends the bytes `range` of the packed form of the `count` items at address `base` to `out`.
     ///
     /// # Safety
     /// The data of the items must be valid for reads.
@@ -60,8 +60,8 @@ impl Datatype {
         }
     }
 
-    /// Writes the bytes `range` of the packed form of `count` items at `base` to `out`, up to the end of the items.
-    /// Returns the number of bytes written.
+    /// Writes the bytes `range` of the packed form of the `count` items at address `base` to `out`, up to the end of
+    /// the items. Returns the number of bytes written.
     ///
     /// # Safety
     /// The data of the items must be valid for reads, and `out` must be valid for writes of the range's length. The
@@ -80,8 +80,8 @@ impl Datatype {
         end - range.start
     }
 
-    /// Copies packed data into `count` items at `base`; the last item may be filled partly. Returns the number of
-    /// bytes stored.
+    /// Copies packed data into the `count` items at address `base`; may fill only a part of the last item. Returns the
+    /// number of bytes stored.
     ///
     /// # Safety
     /// The data of the items must be valid for writes.
@@ -100,8 +100,8 @@ impl Datatype {
         }
     }
 
-    /// Copies packed data, which begin at byte `from` of the packed form, into `count` items at `base`. Returns the
-    /// number of bytes stored.
+    /// Copies packed data into the `count` items at address `base`. `data` begins at byte `from` of the packed form of
+    /// the items. Returns the number of bytes stored.
     ///
     /// # Safety
     /// The data of the items must be valid for writes.
@@ -119,8 +119,8 @@ impl Datatype {
         end - from
     }
 
-    /// Copies `count` items of this datatype at `from` to `room` items of the datatype `other` at `to`. Stops when one
-    /// of the two has no more data. Returns the number of bytes copied.
+    /// Copies `count` items of this datatype at address `from` to `room` items of the datatype `other` at address `to`.
+    /// Stops at the end of the source items or of the destination items. Returns the number of bytes copied.
     ///
     /// # Safety
     /// The items must be valid for reads and writes and must not overlap.
@@ -153,9 +153,9 @@ impl Datatype {
         bytes
     }
 
-    /// Calls `f` for every run of equal basic elements of `count` items, in the order of the type map. The arguments
-    /// of `f` are the element, the displacement of the run's first element from the base, and the number of elements.
-    /// The elements of a run are one extent of the element apart.
+    /// Calls `f` for every run of equal basic elements in `count` items, in the order of the type map. The arguments of
+    /// `f` are the basic element, the displacement of the run's first element from the base, and the number of elements
+    /// in the run. The elements of a run are adjacent.
     pub fn for_each_run(&self, count: usize, f: impl FnMut(&'static BasicKind, isize, usize)) {
         let plan = &self.layout.typed;
         let end = plan.bytes.saturating_mul(count as u64);

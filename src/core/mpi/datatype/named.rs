@@ -1,4 +1,4 @@
-//! The named datatypes of the ABI, by handle.
+//! The named datatypes of the MPI ABI, indexed by handle.
 
 use std::sync::LazyLock;
 
@@ -21,8 +21,7 @@ macro_rules! kinds {
     };
 }
 
-/// Name of a datatype. Of a datatype with two names, the first: the standard's tables list the second name as a
-/// synonym.
+/// First of the two names of a datatype. The standard's tables list the second name as a synonym.
 const fn first_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         b"MPI_LONG_LONG" => "MPI_LONG_LONG_INT",
@@ -120,8 +119,8 @@ static TABLE: LazyLock<Box<[Option<Type>; 256]>> = LazyLock::new(|| {
 });
 
 impl Datatype {
-    /// Returns the named datatype with this handle. `None` for MPI_DATATYPE_NULL and for handles created by a
-    /// program.
+    /// Returns the named datatype with this handle. Returns `None` for MPI_DATATYPE_NULL and for handles of datatypes
+    /// that a program created.
     #[inline]
     pub fn named(handle: Handle) -> Option<&'static Type> {
         TABLE.get(handle.wrapping_sub(FIRST))?.as_ref()

@@ -1,22 +1,23 @@
-//! Location of the data of a datatype as a small tree of runs, loops over runs, and lists (for irregular layouts).
+//! Location of the data of a datatype as a small tree. The nodes of the tree are runs of equal elements, loops over
+//! runs, and lists of runs for irregular layouts.
 //!
-//! Data are in the order of the type map; the packed form has the same order without gaps. A vector of a million
-//! blocks is one loop. Adjacent runs are merged on construction, so contiguous data are a single run.
+//! Data are in the order of the type map; the packed form has the same order without gaps. A vector datatype with a
+//! million blocks is one loop. Adjacent runs are merged on construction, so contiguous data are a single run.
 
 use std::sync::Arc;
 
 use super::kind::BasicKind;
 
-/// Greatest length of a list that is copied into an enclosing list; longer lists are shared.
+/// Greatest length of a list of runs that is copied into an enclosing list. Longer lists are shared.
 const INLINE: usize = 64;
 
-/// A piece of a datatype, `at` bytes from its origin.
+/// Location of the data of a datatype, `at` bytes from the datatype's origin.
 #[derive(Clone, Debug)]
 pub(super) struct PackPlan {
     pub at: i64,
     /// Number of bytes of data, which is the size of the packed form.
     pub bytes: u64,
-    /// Number of basic elements in the piece.
+    /// Number of basic elements in the data.
     pub basics: u64,
     pub node: PlanNode,
 }
@@ -24,9 +25,9 @@ pub(super) struct PackPlan {
 #[derive(Clone, Debug)]
 pub(super) enum PlanNode {
     Nothing,
-    /// Basic elements of this kind, one extent apart.
+    /// Adjacent basic elements of the same type.
     Run(&'static BasicKind),
-    /// Copies of `body`, whose own displacement is 0, `stride` bytes apart.
+    /// Copies of the plan `body`, `stride` bytes apart. The displacement of `body` is 0.
     Loop {
         count: u64,
         stride: i64,
@@ -34,11 +35,11 @@ pub(super) enum PlanNode {
     },
     /// A list of runs at arbitrary displacements.
     Runs(Arc<[Run]>),
-    /// A list of arbitrary pieces at arbitrary displacements.
+    /// A list of arbitrary plans at arbitrary displacements.
     Parts(Arc<[Part]>),
 }
 
-/// A run in a list. `start` is the offset of the run in the packed form.
+/// A run in a list of runs. `start` is the offset of the run in the packed form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub at: i64,
@@ -47,7 +48,7 @@ pub(super) struct Run {
     pub kind: &'static BasicKind,
 }
 
-/// A piece in a list. `start` is the offset of the piece in the packed form.
+/// A plan in a list of plans. `start` is the offset of the plan's data in the packed form.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub start: u64,
@@ -57,7 +58,7 @@ pub(super) struct Part {
 impl PackPlan {
     pub const NOTHING: PackPlan = PackPlan { at: 0, bytes: 0, basics: 0, node: PlanNode::Nothing };
 
-    /// `n` elements at `at`.
+    /// Returns the plan of `n` adjacent basic elements at displacement `at`.
     pub fn run(at: i64, kind: &'static BasicKind, n: u64) -> PackPlan {
         match n * kind.size() as u64 {
             0 => PackPlan::NOTHING,
@@ -72,7 +73,8 @@ impl PackPlan {
         self
     }
 
-    /// Returns the plan of `count` copies, `stride` bytes apart. The caller checks that all copies can be addressed.
+    /// Returns the plan of `count` copies of this plan, `stride` bytes apart. The caller checks that all copies can be
+    /// addressed.
     pub fn repeated(self, count: u64, stride: i64) -> PackPlan {
         if count == 0 || self.bytes == 0 {
             return PackPlan::NOTHING;
@@ -91,7 +93,7 @@ impl PackPlan {
         PackPlan { at, bytes, basics, node }
     }
 
-    /// Concatenates several plans to one plan. `see` maps the element type of each run.
+    /// Concatenates several plans to one plan. The function `see` may replace the basic element of each run.
     pub fn sequence(
         plans: impl Iterator<Item = PackPlan>,
         see: fn(&'static BasicKind) -> &'static BasicKind,
@@ -191,7 +193,7 @@ fn advance(total: &mut u64, by: u64) -> u64 {
     before
 }
 
-/// Appends a plan to a list, or extends the last run of the list.
+/// Appends a plan to a list of plans, or extends the last run of the list.
 fn push(list: &mut Vec<PackPlan>, plan: PackPlan) {
     if let (Some(last), PlanNode::Run(kind)) = (list.last_mut(), &plan.node)
         && let PlanNode::Run(before) = last.node
@@ -205,14 +207,14 @@ fn push(list: &mut Vec<PackPlan>, plan: PackPlan) {
     }
 }
 
-/// Stride of a list of at least two equal pieces at equal distances.
+/// Distance in bytes between the plans of a list, if at least two equal plans are at equal distances.
 fn regular(list: &[PackPlan]) -> Option<i64> {
     let stride = list[1].at.checked_sub(list[0].at)?;
     let holds = |pair: &[PackPlan]| pair[1].at.checked_sub(pair[0].at) == Some(stride) && alike(&pair[0], &pair[1]);
     list.windows(2).all(holds).then_some(stride)
 }
 
-/// Whether two pieces are equal except for their displacements. May return false for equal pieces.
+/// Whether two plans are equal except for their displacements. May return false for equal plans.
 fn alike(a: &PackPlan, b: &PackPlan) -> bool {
     a.bytes == b.bytes
         && match (&a.node, &b.node) {

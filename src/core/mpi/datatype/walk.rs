@@ -1,4 +1,4 @@
-//! Traverses the pieces of a plan, or of a range of its packed form, and copies bytes.
+//! Traverses the runs of a plan, or the runs in a range of the packed form, and copies their bytes.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -7,37 +7,37 @@ use std::ptr;
 use super::kind::BasicKind;
 use super::plan::{PackPlan, PlanNode};
 
-/// Greatest length of a list in a loop for which every run is copied over many loop iterations before the next run.
+/// Greatest number of runs in a loop body for which each run is copied for many loop iterations before the next run.
 const FEW: usize = 8;
-/// Number of loop iterations for which the runs of a short list are copied one after another. The data of these
+/// Number of loop iterations for which the runs of a loop body are copied one after another. The data of these
 /// iterations stay in the first-level cache.
 const BLOCK: u64 = 256;
 
-/// Pieces of equal length at equal distances, in memory and in the packed form.
+/// Runs of equal length at equal distances, in memory and in the packed form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strided {
-    /// Displacement from the origin of the datatype.
+    /// Displacement of the first run from the origin of the datatype.
     pub at: i64,
     pub stride: i64,
-    /// Offset in the packed form.
+    /// Offset of the first run in the packed form.
     pub start: u64,
     pub step: u64,
-    /// Number of bytes of a piece.
+    /// Number of bytes per run.
     pub bytes: u64,
     pub count: u64,
     pub kind: &'static BasicKind,
 }
 
-/// Action on the pieces of a plan.
+/// Action on the runs of a plan.
 pub(super) trait Visitor {
-    /// Whether the pieces must be visited in the order of the packed form.
+    /// Whether the action must visit the runs in the order of the packed form.
     const ORDERED: bool;
     fn run(&mut self, at: i64, start: u64, bytes: u64, kind: &'static BasicKind);
     fn strided(&mut self, pieces: Strided);
 }
 
-/// Visits the part of `plan` that is in `range` of the packed form. The plan begins at offset `start` of the packed
-/// form.
+/// Visits the data of `plan` that are in `range` of the packed form. The plan's data begin at offset `start` of the
+/// packed form.
 pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, to: &mut impl Visitor) {
     let end = start + plan.bytes;
     if range.start <= start && end <= range.end {
@@ -68,7 +68,7 @@ pub(super) fn clipped(plan: &PackPlan, at: i64, start: u64, range: &Range<u64>, 
     }
 }
 
-/// Like [`clipped`], for `count` copies of `body`, `stride` bytes apart.
+/// Like [`clipped`], for `count` copies of the plan `body`, `stride` bytes apart.
 pub(super) fn clipped_loop(
     body: &PackPlan,
     count: u64,
@@ -159,7 +159,7 @@ impl Visitor for Gather {
     #[inline]
     fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static BasicKind) {
         // SAFETY: the creator of the visitor guarantees that the memory of the plan is readable and the packed range
-        // writable. This run lies in both.
+        // writable. This run lies in this memory and in this range.
         unsafe {
             let to = self.packed.add((start - self.offset) as usize);
             ptr::copy_nonoverlapping(self.base.wrapping_offset(at as isize), to, bytes as usize);
@@ -190,7 +190,7 @@ impl Visitor for Scatter {
     #[inline]
     fn run(&mut self, at: i64, start: u64, bytes: u64, _: &'static BasicKind) {
         // SAFETY: the creator of the visitor guarantees that the packed range is readable and the memory of the plan
-        // writable. This run lies in both.
+        // writable. This run lies in this memory and in this range.
         unsafe {
             let from = self.packed.add((start - self.offset) as usize);
             ptr::copy_nonoverlapping(from, self.base.wrapping_offset(at as isize), bytes as usize);
@@ -208,7 +208,8 @@ impl Visitor for Scatter {
     }
 }
 
-/// Calls a function for every run, with the run's basic element, displacement and number of elements.
+/// Calls a function for every run. The arguments are the basic element, the displacement and the number of elements of
+/// the run.
 pub(super) struct Each<F>(pub F);
 
 impl<F: FnMut(&'static BasicKind, isize, usize)> Visitor for Each<F> {
@@ -249,10 +250,10 @@ unsafe fn strided(to: *mut u8, step: isize, from: *const u8, stride: isize, byte
     sizes!(1 2 3 4 6 8 12 16 20 24 28 32 36 40 48 56 64);
 }
 
-/// Like [`strided`], for a length known at compile time.
+/// Like [`strided`], for a piece length known at compile time.
 ///
 /// # Safety
-/// As for [`strided`].
+/// The requirements of [`strided`] apply.
 unsafe fn fixed<const N: usize>(mut to: *mut u8, step: isize, mut from: *const u8, stride: isize, count: usize) {
     for _ in 0..count {
         // SAFETY: the caller guarantees that this piece of `N` bytes is readable and writable.

@@ -1,12 +1,13 @@
-//! Serialized datatypes, for ranks that access the memory of other ranks. The serialized form contains the layout of a
-//! datatype, but not its construction. A vector of any length is a loop, which needs a few bytes.
+//! Serialized datatypes, for MPI ranks that access the memory of other MPI ranks. The serialized form contains the
+//! layout of a datatype, but not its constructor call. A vector datatype of any length is a loop, which needs a few
+//! bytes.
 
 use super::layout::{LayoutPiece, TypeMap};
 use super::plan::{PackPlan, PlanNode};
 use super::{Datatype, Type, TypeEnvelope};
 use crate::mpi::abi;
 
-/// Greatest accepted nesting depth of a layout; the layouts of real programs are far below this limit.
+/// Greatest accepted nesting depth of a serialized layout. Layouts of real programs are far below this limit.
 const DEEPEST: u32 = 200;
 
 const NAMED: u8 = 0;
@@ -39,7 +40,7 @@ impl<'a> WireReader<'a> {
         WireReader { rest: bytes }
     }
 
-    /// Returns the bytes that have not been read.
+    /// Returns the bytes that the reader has not read.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
@@ -73,7 +74,7 @@ impl<'a> WireReader<'a> {
 }
 
 impl Datatype {
-    /// Appends the serialized layout, from which [`Datatype::decode`] creates a datatype with the same layout.
+    /// Appends the serialized layout of the datatype. [`Datatype::decode`] creates a datatype with the same layout.
     pub fn encode(&self, out: &mut Vec<u8>) {
         if let Some(kind) = self.kind {
             return out.extend([NAMED, (kind.handle - abi::MPI_DATATYPE_NULL) as u8]);

@@ -1,11 +1,11 @@
-//! Default selection: MPICH's flat algorithms, chosen by thresholds, independent of the nodes on which the ranks run.
+//! Algorithm selection of the default library: MPICH's algorithms that ignore nodes, chosen by thresholds.
 
 use super::ChoiceContext;
 use crate::mpi::schedule::keeps_rank_order;
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::Bytes;
 
-/// Returns the choice of the default library.
+/// Returns the algorithm that the default library chooses.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let size = match collective {
@@ -23,7 +23,7 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     })
 }
 
-/// Returns the default algorithm of `collective` among `ranks` with messages of `size` (see
+/// Returns the default algorithm of `collective` among `ranks` ranks with messages of `size` bytes (see
 /// [`super::super::rule_size`]). The choices are those of MPICH, with the thresholds of its control variables
 /// (`MPIR_CVAR_…`, MPICH 3.0 and later), which follow Thakur, Rabenseifner, Gropp 2005 with few changes.
 ///
@@ -45,7 +45,7 @@ pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Alg
         Collective::Allreduce if size <= 2 * KIB || !divisible => Algorithm::RecursiveDoubling,
         Collective::Reduce | Collective::Allreduce => Algorithm::Rabenseifner,
         Collective::Gather | Collective::Scatter => Algorithm::Binomial,
-        // The choice is that of MPICH and Open MPI, because only the root knows the sizes.
+        // MPICH and Open MPI also choose this algorithm, because only the root knows the sizes.
         Collective::Gatherv | Collective::Scatterv => Algorithm::Linear,
         // The thresholds of MPICH are ALLGATHER_LONG_MSG_SIZE 524288 and ALLGATHER_SHORT_MSG_SIZE 81920.
         Collective::Allgather | Collective::Allgatherv => match size {

@@ -1,17 +1,17 @@
 //! Non-blocking collectives of Open MPI, implemented by `libnbc` (`ompi/mca/coll/libnbc` of 4.0.7, 4.1.4 and 5.0.9).
-//! Every round of a schedule waits for the previous one. Rooted collectives and exchanges start all messages at once.
-//! In trees, the root and member 0 swap their positions
+//! Every round of an algorithm waits for the end of the previous round. Rooted collectives and exchanges start all
+//! messages at once. In trees, the root and member 0 swap their positions
 //! ([`RootNumbering::Swapped`](crate::mpi::schedule::RootNumbering)).
 
 use super::{ChoiceContext, KIB};
 use crate::platform::{Algorithm, Collective, Library, Method};
 
-/// Returns the method that `libnbc` of this library version chooses.
+/// Returns the algorithm that `libnbc` of this Open MPI version chooses.
 pub(super) fn decide(library: Library, question: ChoiceContext) -> Method {
     use Algorithm::*;
     let ChoiceContext { collective, ranks, size, element, ordered, .. } = question;
     let divisible = size / u64::from(element) >= 1 << ranks.max(1).ilog2();
-    // Open MPI has reductions by halving since version 4.1.
+    // Open MPI has reductions by recursive halving since version 4.1.
     let halves = library != Library::OpenMpi40 && divisible && !ordered;
     Method::from(match collective {
         Collective::Barrier => Dissemination,

@@ -1,11 +1,12 @@
-//! Algorithm selection of MPICH 4. Flat algorithms follow its file `generic.json`. Non-blocking collectives have
-//! separate entries (`mpir/generic.json`) with other thresholds, and only bcast and reduce have node-aware forms.
+//! Algorithm selection of MPICH 4. Algorithms that ignore nodes follow MPICH's file `generic.json`. Non-blocking
+//! collectives follow a separate file (`mpir/generic.json`) with other thresholds, and only bcast and reduce have
+//! node-aware algorithms.
 
 use super::super::CallForm;
 use super::ChoiceContext;
 use crate::platform::{Algorithm, Collective, Method};
 
-/// Whether MPICH 4 chooses its node-aware form (`ch4/generic.json` of 4.0).
+/// Whether MPICH 4 chooses its node-aware algorithm (`ch4/generic.json` of 4.0).
 pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
     let ChoiceContext { collective, form, ranks, size, .. } = question;
     match collective {
@@ -16,7 +17,7 @@ pub(super) fn sees_nodes(question: ChoiceContext) -> bool {
     }
 }
 
-/// Returns the flat method that MPICH 4 chooses.
+/// Returns the algorithm that MPICH 4 chooses if it ignores nodes.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     const KIB: u64 = 1 << 10;

@@ -1,4 +1,5 @@
-//! Open MPI: the numbers of its algorithms, and the choice by the tables of versions 4.1 and 5.0.
+//! Open MPI: the identifiers of its collective algorithms, and algorithm selection by the tables of versions 4.1 and
+//! 5.0.
 
 use super::{ChoiceContext, look_up, openmpi41};
 use crate::platform::{Algorithm, Collective, Method};
@@ -7,7 +8,8 @@ const fn of(algorithm: Algorithm) -> Method {
     Method { algorithm, segment: 0, fan: 0 }
 }
 
-/// Algorithms with the numbers 1, 2, … of the `coll_tuned_…_algorithm` parameter of a collective, in 4.1 and 5.0.
+/// Algorithms in the order of the identifiers 1, 2, … that Open MPI 4.1 and 5.0 use in the `coll_tuned_…_algorithm`
+/// parameter of a collective.
 pub fn numbered(collective: Collective) -> &'static [Method] {
     use Algorithm::*;
     match collective {
@@ -51,7 +53,7 @@ pub fn numbered(collective: Collective) -> &'static [Method] {
     }
 }
 
-/// Number of `method`'s algorithm in Open MPI; `None` if Open MPI does not have the algorithm.
+/// Identifier of the algorithm of `method` in Open MPI; `None` if Open MPI does not have the algorithm.
 pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     let methods = numbered(collective);
     let exact = methods.iter().position(|other| other.algorithm == method.algorithm && other.fan == method.fan);
@@ -59,8 +61,8 @@ pub fn number_of(collective: Collective, method: Method) -> Option<u8> {
     Some(place as u8 + 1)
 }
 
-/// Returns the choice of Open MPI 4.1. Open MPI 5.0 chooses the same way for the parts of a collective within a node
-/// and among node leaders.
+/// Returns the algorithm that Open MPI 4.1 chooses. Open MPI 5.0 uses the same tables for a collective within a node
+/// and for a collective among node leaders.
 pub(super) fn decide_by_tables(question: ChoiceContext) -> Method {
     let ChoiceContext { collective, ranks, size, total, ordered, .. } = question;
     let (table, size) = match collective {

@@ -1,4 +1,5 @@
-//! Fixed decisions of Open MPI 4.0's `tuned` and `basic`, from `coll_tuned_decision_fixed.c` of 4.0.
+//! Algorithm selection of the components `tuned` and `basic` of Open MPI 4.0, from its source file
+//! `coll_tuned_decision_fixed.c`.
 
 use super::{ChoiceContext, KIB, MIB};
 use crate::platform::{Algorithm, Collective, Method};
@@ -9,7 +10,7 @@ const fn of(algorithm: Algorithm) -> Method {
 
 const K: u32 = 1 << 10;
 
-/// Returns the choice of Open MPI 4.0.
+/// Returns the algorithm that Open MPI 4.0 chooses.
 pub(super) fn decide(question: ChoiceContext) -> Method {
     use Algorithm::*;
     let ChoiceContext { collective, ranks, size, total, element, ordered, .. } = question;
@@ -50,8 +51,8 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
     }
 }
 
-/// Returns the bcast algorithm of Open MPI 4.0. Straight lines in the plane of bytes and ranks separate the segment
-/// sizes of the pipelines.
+/// Returns the bcast algorithm of Open MPI 4.0. The segment size of a pipeline depends on linear conditions on the
+/// buffer size and the number of ranks.
 fn bcast(ranks: u32, size: u64, count: u64) -> Method {
     let below = |slope: f64, offset: f64| f64::from(ranks) < slope * size as f64 + offset;
     match size {

@@ -1,6 +1,6 @@
-//! Fixed decisions of Open MPI 4.1's `tuned`, unchanged in 5.0, from `coll_tuned_decision_fixed.c` of 4.1.4. Each row
-//! of a table states an exclusive limit of ranks; each entry of a row states an exclusive limit of bytes and an
-//! algorithm. Algorithms have the numbers of the `coll_tuned_…_algorithm` parameters (see `openmpi::numbered`).
+//! Algorithm selection of the component `tuned` of Open MPI 4.1, unchanged in 5.0, from `coll_tuned_decision_fixed.c`
+//! of 4.1.4. Each row of a table has an exclusive limit of the number of ranks. Each pair in a row has an exclusive
+//! limit of the size in bytes and the identifier of an algorithm (see `openmpi::numbered`).
 
 use super::{ALL, ANY, KIB, MIB, Table};
 

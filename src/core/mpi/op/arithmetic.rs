@@ -61,7 +61,7 @@ impl<T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>> Complex<T> {
 /// Computes `inout[i] = f(in[i], inout[i])`.
 ///
 /// # Safety
-/// As [`Builtin::apply`], with elements of type `T`.
+/// The requirements of [`Builtin::apply`] apply, with elements of type `T`.
 #[inline(always)]
 unsafe fn each<T>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -> T) {
     let (input, inout) = (input.cast::<T>(), inout.cast::<T>());
@@ -74,12 +74,13 @@ unsafe fn each<T>(input: *const u8, inout: *mut u8, n: usize, f: impl Fn(T, T) -
     }
 }
 
-/// Implements [`Builtin::apply`] for a kind that the operation accepts.
+/// Implements [`Builtin::apply`] for a basic element that the operation accepts.
 ///
 /// # Safety
 /// The requirements of [`Builtin::apply`] apply.
 pub(super) unsafe fn apply(op: Builtin, kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) {
-    // SAFETY: the caller guarantees valid arrays of this kind; each branch uses the kind's representation.
+    // SAFETY: the caller guarantees valid arrays of this basic element; each branch uses the representation of the
+    // basic element.
     unsafe {
         match (op, kind.group, kind.scalar) {
             (Builtin::NoOp, ..) => {}
@@ -126,7 +127,7 @@ unsafe fn replace(kind: &BasicKind, input: *const u8, inout: *mut u8, n: usize) 
         return unsafe { ptr::copy(input, inout, n * kind.size()) };
     };
     for i in 0..n {
-        // SAFETY: the caller guarantees `n` valid pairs, an extent apart.
+        // SAFETY: the caller guarantees `n` valid pairs, one extent apart.
         unsafe {
             let (input, inout) = (input.add(i * kind.extent()), inout.add(i * kind.extent()));
             ptr::copy(input, inout, kind.scalar.size());
@@ -181,7 +182,7 @@ where
     }
 }
 
-/// Arrays of pairs for MINLOC and MAXLOC. The index is `at` bytes after the value.
+/// Arrays of pairs for MINLOC and MAXLOC. In each pair, the index is `at` bytes after the value.
 struct PairOperands {
     op: Builtin,
     at: usize,
@@ -192,13 +193,14 @@ struct PairOperands {
 }
 
 impl PairOperands {
-    /// Selects the smaller or larger value of each pair of operands. Of equal values, the smaller index is kept.
+    /// Replaces each pair of `inout` by the pair with the smaller value (MINLOC) or larger value (MAXLOC). If the
+    /// values are equal, the result has the smaller index.
     ///
     /// # Safety
-    /// As [`Builtin::apply`], for pairs with these representations.
+    /// The requirements of [`Builtin::apply`] apply, for pairs of `V` and `I`.
     unsafe fn select<V: Copy + PartialOrd, I: Copy + PartialOrd>(self) {
         for i in 0..self.n {
-            // SAFETY: the caller guarantees `n` valid pairs, an extent apart; accesses are unaligned.
+            // SAFETY: the caller guarantees `n` valid pairs, one extent apart; accesses are unaligned.
             unsafe {
                 let (input, inout) = (self.input.add(i * self.extent), self.inout.add(i * self.extent));
                 let (a, b) = (input.cast::<V>().read_unaligned(), inout.cast::<V>().read_unaligned());

@@ -18,8 +18,8 @@ mod x87 {
         ($($name:ident $instruction:literal)*) => {$(
             pub fn $name(a: F80, b: F80) -> F80 {
                 let mut result = b;
-                // SAFETY: reads ten bytes of `a` and of `b`, writes ten bytes of `result`, and leaves the x87 stack
-                // unchanged.
+                // SAFETY: the assembly code reads ten bytes of `a` and of `b`, writes ten bytes of `result`, and leaves
+                // the x87 stack unchanged.
                 unsafe {
                     asm!(
                         "fld tbyte ptr [{a}]",
@@ -43,7 +43,7 @@ mod x87 {
     /// Returns whether a > b, whether a < b, and whether a = b. All three are false if an operand is a NaN.
     pub fn compare(a: F80, b: F80) -> (bool, bool, bool) {
         let (above, below, unordered): (u8, u8, u8);
-        // SAFETY: reads ten bytes of `a` and of `b`, and leaves the x87 stack unchanged.
+        // SAFETY: the assembly code reads ten bytes of `a` and of `b`, and leaves the x87 stack unchanged.
         unsafe {
             asm!(
                 "fld tbyte ptr [{b}]",
@@ -68,7 +68,8 @@ mod x87 {
     }
 }
 
-/// On other architectures long double is another type, which `rules` accepts for no operation.
+/// Replacement on other architectures, where long double is another type. The module `rules` accepts this type for no
+/// operation.
 #[cfg(not(target_arch = "x86_64"))]
 mod x87 {
     use super::F80;
@@ -132,7 +133,7 @@ impl PartialOrd for F80 {
 }
 
 impl From<i8> for F80 {
-    /// Converts 0 or ±1 to ±127. The leading bit of the significand is explicit.
+    /// Converts a small integer to a long double, whose significand has an explicit leading bit.
     fn from(value: i8) -> F80 {
         let mut bytes = [0; 16];
         if value != 0 {

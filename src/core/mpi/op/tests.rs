@@ -1,4 +1,4 @@
-//! Built-in operations on every kind, with expected values derived by hand or computed in plain Rust.
+//! Tests built-in operations on every basic element, with expected values derived by hand or computed in plain Rust.
 
 use super::*;
 use crate::mpi::abi::*;
@@ -7,7 +7,7 @@ fn kind(handle: Handle) -> &'static BasicKind {
     Datatype::named(handle).unwrap().kind().unwrap()
 }
 
-/// Applies the operation to values stored at an odd address.
+/// Applies the operation to values at an odd address.
 fn apply<T: Copy>(op: Builtin, handle: Handle, input: &[T], inout: &[T]) -> Vec<T> {
     let bytes = size_of_val(input);
     assert_eq!(bytes, input.len() * kind(handle).extent());
@@ -62,7 +62,7 @@ fn reals() {
 
 #[test]
 fn complex_numbers() {
-    // (1 + 2i)(3 − i) = 5 + 5i.
+    // Expected product: (1 + 2i)(3 − i) = 5 + 5i.
     assert_eq!(apply(Builtin::Prod, MPI_C_DOUBLE_COMPLEX, &[[1.0, 2.0]], &[[3.0, -1.0]]), [[5.0, 5.0]]);
     assert_eq!(apply(Builtin::Sum, MPI_COMPLEX, &[[1.0f32, 2.0]], &[[3.0, -1.0]]), [[4.0, 1.0]]);
 }
@@ -76,7 +76,7 @@ fn complex_numbers_of_long_doubles() {
     assert_eq!(product[0].map(value), [five; 2]);
 }
 
-/// `significand` · 2^`exponent` as 80 bits.
+/// Bits of the long double `significand` · 2^`exponent`.
 fn long_double(significand: i64, exponent: i32) -> u128 {
     if significand == 0 {
         return 0;
@@ -95,7 +95,7 @@ fn value(long_double: u128) -> u128 {
 #[cfg(target_arch = "x86_64")]
 fn long_doubles_have_64_bits_of_precision() {
     let cases = [
-        // The sum in a double would be 2^63.
+        // In double precision, the sum would be 2^63.
         (Builtin::Sum, long_double(1, 63), long_double(1, 0), (16383 + 63) << 64 | 1 << 63 | 1),
         (Builtin::Sum, long_double(1, 16000), long_double(-1, 16000), 0),
         (Builtin::Prod, long_double(3, -1), long_double(-5, 0), long_double(-15, -1)),

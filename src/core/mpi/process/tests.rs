@@ -1,4 +1,4 @@
-//! Runs MPI programs on an engine without time, see [`engine`].
+//! Runs MPI programs on an engine without virtual time, see [`engine`].
 
 mod calls;
 mod engine;

@@ -1,8 +1,8 @@
-//! Concurrent stages of a node-aware collective. Open MPI's `han` overlaps the stages between nodes with those within
-//! nodes. A stage proceeds when an operation that the stage waits for completes. The rank waits until any such
-//! operation completes.
+//! Concurrent stages of a node-aware collective. Open MPI's component `han` overlaps stages between nodes with stages
+//! within nodes. A stage continues when a send or receive for which the stage waits completes. The rank waits until any
+//! of its stages can continue.
 //!
-//! All stages are executed by one rank in turn: local work of one stage delays the others.
+//! One rank executes all its stages in turn, so local work of one stage delays the other stages.
 
 use std::collections::VecDeque;
 
@@ -15,16 +15,16 @@ use crate::mpi::staged::FlatStage;
 use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, SendMode, Source, TagPattern};
 use crate::units::Bytes;
 
-/// Destination and use of the data of a receive; `None` for a send.
+/// Data blocks and use of the data of a receive; `None` for a send.
 type Purpose = Option<(Piece, Then)>;
 
 /// A stage in progress of a node-aware collective.
 #[derive(Debug)]
 struct OngoingStage {
     stage: FlatStage,
-    /// Started operations of the stage that are incomplete.
+    /// Incomplete sends and receives of the stage.
     open: SmallVec<[(RequestId, Purpose); 4]>,
-    /// Requests that the next step of the stage waits for.
+    /// Requests for which the next step of the stage waits.
     waits: SmallVec<[RequestId; 4]>,
     /// Receive of an exchange (a combined send and receive), which is posted after the send of the exchange.
     receive: Option<(u32, Piece, Then)>,
@@ -40,7 +40,8 @@ impl OngoingStage {
         !self.done && (self.receive.is_some() || self.waits.is_empty())
     }
 
-    /// Adds the open operations that satisfy `wanted` to the operations that the next step waits for.
+    /// Adds the incomplete sends and receives that satisfy `wanted` to the requests for which the next step of the
+    /// stage waits.
     fn wait_for(&mut self, wanted: impl Fn(Purpose) -> bool) {
         let open = self.open.iter().filter(|(_, purpose)| wanted(*purpose));
         self.waits = open.map(|(request, _)| *request).collect();
@@ -50,21 +51,22 @@ impl OngoingStage {
 /// Concurrent stages of a node-aware collective at one rank.
 #[derive(Debug)]
 pub(super) struct ConcurrentStages {
-    /// Stages in progress, one per lane. After its stage, the last lane executes the stages of `queue`.
+    /// Lanes: the stages in progress, one per lane. When its stage ends, the last lane executes the stages of `queue`.
     lanes: Vec<OngoingStage>,
     queue: VecDeque<FlatStage>,
-    /// Lane of the last call, the purpose of the operation that the call started, and whether the lane waits for that
-    /// operation.
+    /// Lane that made the last call, data blocks of the receive that the call started, and whether the lane waits for
+    /// the started operation.
     asking: (usize, Purpose, bool),
 }
 
 impl ConcurrentStages {
-    /// Creates the lanes: one lane for each stage that the library starts and waits for later, and one lane that
-    /// executes all other stages in sequence.
+    /// Creates the lanes of concurrent stages. Each stage that the MPI library starts and waits for later gets its own
+    /// lane. One more lane executes all other stages in sequence.
     pub(super) fn new(stages: Vec<FlatStage>) -> Self {
         let (mut started, queue): (Vec<FlatStage>, Vec<FlatStage>) =
             stages.into_iter().partition(|stage| stage.started);
-        // Stages are listed from the last segment to the first. The stage of the earliest segment gets the first lane.
+        // The stages are listed from the last segment to the first. The stage of the earliest segment gets the first
+        // lane.
         started.reverse();
         let mut queue = VecDeque::from(queue);
         let lanes = started.into_iter().chain(queue.pop_front()).map(OngoingStage::new).collect();
@@ -73,7 +75,8 @@ impl ConcurrentStages {
 }
 
 impl<M: Mover> Runner<M> {
-    /// Takes the reply to the last call of the concurrent stages and returns the next call; `None` when all are done.
+    /// Takes the reply to the last call of the concurrent stages and returns the next call; `None` when all stages are
+    /// complete.
     #[cold]
     pub(super) fn next_concurrent(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         let mut concurrent = self.concurrent.take().expect("stages are under way");
@@ -88,8 +91,8 @@ impl<M: Mover> Runner<M> {
     fn take_reply_of(&mut self, concurrent: &mut ConcurrentStages, reply: &mut Reply<'_>) {
         match &mut reply.kind {
             ReplyKind::Started(request) => {
-                // The lane also waits for a send that completes at once, because a rank that runs ahead of the
-                // simulated time does not know of the completion.
+                // The lane also waits for a send that completes at once. A rank whose code runs ahead of virtual time
+                // does not know whether the send is complete.
                 let (lane, purpose, waits) = concurrent.asking;
                 let lane = &mut concurrent.lanes[lane];
                 lane.open.push((*request, purpose));
@@ -97,8 +100,7 @@ impl<M: Mover> Runner<M> {
             }
             ReplyKind::Completed(completions) => {
                 let completion = &mut completions[0];
-                // The completion's index refers to the list of all operations that the stages wait for, stage by
-                // stage.
+                // The completion's index refers to the concatenated list of the requests for which the stages wait.
                 let mut index = completion.index as usize;
                 let mut stages = concurrent.lanes.iter_mut();
                 let lane = loop {
@@ -155,8 +157,8 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Executes steps of a stage up to the next call. Returns the call, the purpose of a receive, and whether the
-    /// stage waits for it.
+    /// Executes steps of a stage up to the stage's next engine call. Returns the call, the data blocks of a receive,
+    /// and whether the stage waits for the call's operation.
     fn step_of(&mut self, lane: &mut OngoingStage) -> Option<(Call, Purpose, bool)> {
         if let Some((from, piece, then)) = lane.receive.take() {
             return Some((Call::Irecv(self.pattern_of(&lane.stage, from, piece.blocks)), Some((piece, then)), true));

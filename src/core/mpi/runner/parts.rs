@@ -1,4 +1,4 @@
-//! Inputs of a schedule: the member's seat and the sizes of blocks.
+//! Inputs from which the steps of a collective are computed: the seat of the member and the sizes of blocks.
 
 use crate::mpi::library::style;
 use crate::mpi::names::collective_word;
@@ -7,7 +7,7 @@ use crate::mpi::{CallForm, CollectiveCall, Sizes};
 use crate::platform::{Collective, Library};
 use crate::units::Bytes;
 
-/// Sizes of the blocks of `schedule`.
+/// Sizes of the data blocks of `schedule`.
 pub(in crate::mpi) fn blocks(schedule: &Schedule, seat: Seat, extent: Extent, sizes: &Sizes) -> BlockLayout {
     let Extent { size: total, element } = extent;
     match (schedule.parts(), sizes) {
@@ -41,7 +41,7 @@ pub(super) fn seat((call, form): (&CollectiveCall, CallForm), library: Library, 
     Ok(Seat { ordered, ..seat_of((call.collective, form), (size, rank), root, library) })
 }
 
-/// Seat of member `rank` in a collective among `size` members.
+/// Seat (rank, root and numbering) of member `rank` in a collective among `size` members.
 pub(in crate::mpi) fn seat_of(
     (collective, form): (Collective, CallForm),
     (size, rank): (u32, u32),
@@ -53,7 +53,7 @@ pub(in crate::mpi) fn seat_of(
         (ScheduleStyle::OpenMpi, CallForm::NonBlocking) => RootNumbering::Swapped,
         _ => RootNumbering::Rotated,
     };
-    // In a collective with a root, the root is never folded away.
+    // In a collective with a root, the root never leaves when the members are reduced to a power of two.
     let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     Seat { style, fold, root, numbering, ..Seat::with_root_0(size, rank) }

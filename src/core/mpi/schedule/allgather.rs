@@ -1,5 +1,5 @@
-//! Allgather of blocks of n bytes among p members, and its form with varying sizes. α is the latency of a message, β
-//! the time per byte and δ the time to copy a byte.
+//! Allgather of blocks of n bytes among p members, and allgatherv. α is the latency of a message, β the time per byte
+//! and δ the time to copy a byte.
 //!
 //! | algorithm | source | time | messages |
 //! |---|---|---|---|
@@ -11,8 +11,9 @@
 //! | nonoverlapping | a gather to rank 0, then a bcast along an unsegmented tree (Open MPI's linear) | | 2 (p − 1) |
 //! | linear | 32 at once | (p − 1) (α + nβ) if links are the limit | p (p − 1) |
 //!
-//! All except nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; for other p, bruck replaces it,
-//! with ⌈log2 p⌉ rounds. bruck gathers in a rotated buffer and copies that buffer to the output at the end.
+//! All algorithms except nonoverlapping send p (p − 1) n bytes. recursive_doubling needs p = 2^k; for other p, bruck
+//! replaces it, with ⌈log2 p⌉ rounds. bruck gathers in a rotated buffer and copies that buffer to the output at the
+//! end.
 
 use super::phase::{Exchanged, Phase};
 use super::shape::Tree;

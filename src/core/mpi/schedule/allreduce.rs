@@ -11,12 +11,13 @@
 //! | segmented_ring | ring whose blocks are reduced in m turns (Open MPI) | | p (p − 1) (m + 1) | 2 (p − 1) n | no |
 //! | nonoverlapping | a reduce to rank 0, then a bcast, with the library's methods (Open MPI) | | | | as the reduce |
 //!
-//! If p ≠ q, recursive_doubling and rabenseifner fold, which adds a time of 2 (α + nβ) + nγ, 2 (p − q) messages and 2
-//! (p − q) n bytes.
+//! If p ≠ q, recursive_doubling and rabenseifner first reduce the members to q, which adds a time of 2 (α + nβ) + nγ, 2
+//! (p − q) messages and 2 (p − q) n bytes.
 //!
-//! Open MPI's rabenseifner folds by halves: each member of a pair combines one half of the data, and the higher member
-//! returns its half to the lower. Folding by halves adds 4 (p − q) messages and 3 ½ (p − q) n bytes, including the
-//! final messages to the folded-away members. The buffer is divided into blocks by repeated halving.
+//! Open MPI's rabenseifner reduces the members to q by halves: each of two paired members combines one half of the
+//! data, and the higher member returns its half to the lower member. The halves add 4 (p − q) messages and 3 ½ (p − q)
+//! n bytes, including the final messages to the folded-away members. The buffer is divided into blocks by repeated
+//! halving.
 
 use super::phase::Phase;
 use super::shape::Tree;

@@ -1,5 +1,5 @@
-//! Alltoall of blocks of n bytes among p members, and its form with varying sizes. α is the latency of a message, β
-//! the time per byte and δ the time to copy a byte.
+//! Alltoall of blocks of n bytes among p members, and alltoallv. α is the latency of a message, β the time per byte and
+//! δ the time to copy a byte.
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
@@ -8,8 +8,8 @@
 //! | linear | 32 at once (MPICH's for medium sizes) | (p − 1) (α + nβ) if links are the limit | p (p − 1) | p (p − 1) n |
 //!
 //! linear_sync is linear with at most `fan` messages at a time. Open MPI's linear_sync starts a new message when one
-//! completes; here a batch of `fan` messages follows another. two_procs is an exchange between 2 members. Open MPI's
-//! linear starts all messages at once unless `fan` is set.
+//! completes; in mcpsim a batch of `fan` messages follows another. two_procs is an exchange between 2 members. Open
+//! MPI's linear starts all messages at once unless `fan` is set.
 //!
 //! In round k of pairwise, each member exchanges with rank xor k if p = 2^j (not in Open MPI). For other p, each
 //! member sends to the member k ahead and receives from the member k behind. bruck needs equal sizes.

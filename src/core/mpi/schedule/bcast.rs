@@ -28,7 +28,7 @@ use super::step::Space;
 use super::{Extent, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
-/// Least size in bytes for which the allgather of a bcast uses a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
+/// Least size in bytes for which the inner allgather of a bcast uses a ring (MPICH's `MPIR_CVAR_BCAST_LONG_MSG_SIZE`).
 const LONG: u64 = 512 << 10;
 
 /// Greatest segment size of a chain in bytes.
@@ -37,7 +37,7 @@ const SEGMENT: u64 = 128 << 10;
 /// Default radix of a k-nomial tree.
 const RADIX: u16 = 4;
 
-/// Tree of `method`; `None` if its algorithm does not use a tree.
+/// Tree of the algorithm of `method`; `None` if the algorithm does not use a tree.
 pub(super) fn tree(method: Method, style: ScheduleStyle) -> Option<Tree> {
     let fan = u16::try_from(method.fan).unwrap_or(u16::MAX);
     Some(match method.algorithm {

@@ -9,7 +9,7 @@ fn distance(seat: Seat, round: u32) -> Option<u32> {
     1u32.checked_shl(round).filter(|&distance| distance < seat.size)
 }
 
-/// In round k, sends the 2^k gathered blocks, which begin with its own, to the member 2^k behind, and receives the
+/// In round k, a member sends the 2^k blocks that it has gathered to the member 2^k behind. The member receives the
 /// following blocks from the member 2^k ahead.
 pub(super) fn allgather(seat: Seat, round: u32) -> PhaseStep {
     let Some(distance) = distance(seat, round) else { return PhaseStep::End };
@@ -19,8 +19,8 @@ pub(super) fn allgather(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Exchange { to, send, from, recv, then: Then::Store })
 }
 
-/// In round k, packs the blocks whose distance has bit k set, sends them to the member 2^k ahead, and replaces them by
-/// the received blocks.
+/// In round k, a member sends all blocks whose distance from sender to receiver has bit k set to the member 2^k ahead.
+/// The received blocks replace the sent blocks.
 pub(super) fn alltoall(seat: Seat, round: u32) -> PhaseStep {
     let bit = round / 2;
     let Some(distance) = distance(seat, bit) else { return PhaseStep::End };

@@ -1,11 +1,12 @@
-//! Phases with rounds at distance 1, 2, 4, …: dissemination, folding to a power of two, doubling and halving. [`Seat`]
-//! defines folded numbers.
+//! Phases with rounds at distance 1, 2, 4, …: dissemination, reduction of the members to a power of two (folding),
+//! doubling and halving. [`Seat`] defines the folded numbers of the remaining members.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// In round k, sends an empty message to the member 2^k ahead and receives one from the member 2^k behind.
+/// In round k, a member sends an empty message to the member 2^k ahead and receives an empty message from the member
+/// 2^k behind.
 pub(super) fn dissemination(seat: Seat, round: u32) -> PhaseStep {
     if round >= u32::BITS || (1 << round) >= seat.size {
         return PhaseStep::End;
@@ -16,7 +17,7 @@ pub(super) fn dissemination(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Exchange { to, send: all, from, recv: all, then: Then::Store })
 }
 
-/// Each folded-away member sends all its data to its partner, which combines them with its own.
+/// Each folded-away member sends all its data to its partner. The partner combines the received data with its own data.
 pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(partner) = seat.fold_partner().filter(|_| round == 0) else { return PhaseStep::End };
     PhaseStep::Do(if seat.folded().is_some() {
@@ -45,7 +46,7 @@ fn fold_back(seat: Seat, round: u32, send: Piece, recv: Piece) -> PhaseStep {
     })
 }
 
-/// Folded number of this member; `None` if the member is folded away or all log2 q rounds are over.
+/// Folded number of this member; `None` if the member is folded away or all log2 q rounds are complete.
 fn number(seat: Seat, round: u32) -> Option<u32> {
     seat.folded().filter(|_| round < seat.log_floor())
 }
@@ -55,15 +56,15 @@ fn exchange(seat: Seat, partner: u32, send: Piece, recv: Piece, then: Then) -> P
     PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then })
 }
 
-/// Pairs exchange and combine all their data.
+/// Pairs of members exchange and combine all their data.
 pub(super) fn doubling(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(me) = number(seat, round) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
     exchange(seat, partner, hold.all(), hold.all(), Then::Combine(Side::of(partner, me)))
 }
 
-/// Of q blocks, those that folded number `me` still holds after `rounds` rounds of [`halve_near`]. In each round, the
-/// member keeps the lower half if the next bit of `me` is 0, else the upper half.
+/// Blocks that the member with folded number `me` still holds, of q blocks, after `rounds` rounds of [`halve_near`]. In
+/// each round, the member keeps the lower half of its blocks if the next bit of `me` is 0, otherwise the upper half.
 fn half(seat: Seat, me: u32, rounds: u32, hold: Space) -> Piece {
     // Bit 0 selects q/2 blocks, bit 1 selects q/4, …: the low bits in reverse order.
     let low = me & ((1 << rounds) - 1);
@@ -71,8 +72,7 @@ fn half(seat: Seat, me: u32, rounds: u32, hold: Space) -> Piece {
     hold.up(first, seat.power() >> rounds)
 }
 
-/// Vector halving and distance doubling. Contributions are combined in order of ranks because neighbours combine
-/// first.
+/// Vector halving and distance doubling. Neighbours combine first, so contributions are combined in order of ranks.
 pub(super) fn halve_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(me) = number(seat, round) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
@@ -90,7 +90,7 @@ pub(super) fn double_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     exchange(seat, partner, send, recv, Then::Store)
 }
 
-/// Gathers the result at the root by the reverse of [`halve_near`], a binomial tree.
+/// Gathers the result at the root in the reverse order of [`halve_near`], along a binomial tree.
 pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let (Some(me), Some(root)) = (number(seat, round), seat.folded_number(seat.root)) else { return PhaseStep::End };
     let bit = seat.log_floor() - 1 - round;
@@ -107,8 +107,8 @@ pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Vector halving and distance halving over one block per rank. The member with folded number n ends with its own
-/// block and that of the folded-away partner.
+/// Vector halving and distance halving over one block per rank. At the end, each remaining member has the result of its
+/// own block and of its folded-away partner's block.
 pub(super) fn halve_far(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(me) = number(seat, round) else { return PhaseStep::End };
     let distance = seat.power() >> (round + 1);

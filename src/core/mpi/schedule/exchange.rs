@@ -1,11 +1,12 @@
-//! Exchanges that only Open MPI uses: with alternating neighbours, with all members at once, and paced by the root.
+//! Exchanges that only Open MPI uses: with alternating neighbours, with all members at once, and one member at a time
+//! at the root's request.
 
 use super::phase::{Exchanged, PhaseStep};
 use super::seat::Seat;
 use super::step::{Piece, Space, Step, Then};
 
-/// Exchange of every member with all others. Posts the receives, from the nearest member ahead on; then starts the
-/// sends, from the nearest member behind on.
+/// Exchange of every member with all other members. A member posts all receives, the nearest member ahead first. Then
+/// the member starts all sends, the nearest member behind first.
 pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> PhaseStep {
     let others = seat.size - 1;
     let block = |to: u32| match what {
@@ -27,7 +28,7 @@ pub(super) fn all_at_once(seat: Seat, round: u32, what: Exchanged) -> PhaseStep 
     })
 }
 
-/// Returns the `number`th member in order of ranks, without counting the root.
+/// Returns the member with index `number` in order of ranks, without counting the root.
 fn other(seat: Seat, number: u32) -> u32 {
     if number < seat.root { number } else { number + 1 }
 }
@@ -45,7 +46,7 @@ pub(super) fn gather_in_order(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Recv { from, piece: Space::Output.one(from), then: Then::Store })
 }
 
-/// The root sends each member its block, one after another in order of ranks.
+/// The root sends the block of each member to that member, one after another in order of ranks.
 pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     if seat.rank != seat.root {
         let step = Step::Recv { from: seat.root, piece: Space::Output.one(seat.rank), then: Then::Store };
@@ -58,9 +59,9 @@ pub(super) fn scatter_in_order(seat: Seat, round: u32, hold: Space) -> PhaseStep
     PhaseStep::Do(Step::Send { to, piece: hold.one(to) })
 }
 
-/// The root requests the data of each member in turn. The root waits for the first part of a member's data before the
-/// next request, and for all second parts at the end. Block 2 r is the first part of rank r's data, block 2 r + 1 the
-/// second.
+/// The root requests the data of each member in turn. Before the next request, the root waits for the first part of the
+/// member's data. At the end, the root waits for the second parts of all members. Block 2 r is the first part of rank
+/// r's data, block 2 r + 1 the second part.
 pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
     let nothing = Space::Input.nothing();
     let parts = |space: Space, rank: u32| [space.one(2 * rank), space.one(2 * rank + 1)];
@@ -91,8 +92,8 @@ pub(super) fn gather_paced(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// Exchanges with the two neighbours alternately, in p/2 rounds for even p. The first round sends the member's own
-/// block, and each later round the last two blocks received.
+/// Exchanges with the two neighbours alternately, in p/2 rounds for even p. In the first round a member sends its own
+/// block, and in each later round the last two received blocks.
 pub(super) fn neighbors(seat: Seat, round: u32) -> PhaseStep {
     if 2 * round >= seat.size {
         return PhaseStep::End;
@@ -115,7 +116,7 @@ pub(super) fn neighbors(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Exchange { to: partner, send, from: partner, recv, then: Then::Store })
 }
 
-/// Sends an empty message around the ring twice, starting at rank 0.
+/// An empty message travels around the ring twice, starting at rank 0.
 pub(super) fn double_ring(seat: Seat, round: u32) -> PhaseStep {
     if seat.size == 1 || round >= 4 {
         return PhaseStep::End;
@@ -130,7 +131,7 @@ pub(super) fn double_ring(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// All members send an empty message to rank 0; then rank 0 sends one to each member in turn.
+/// All members send an empty message to rank 0. Then rank 0 sends an empty message to each member in turn.
 pub(super) fn gather_and_release(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     let others = seat.size - 1;
@@ -175,10 +176,10 @@ fn range(seat: Seat, first: u32, count: u32) -> Piece {
     Space::Output.up(first, count.min(seat.size - first))
 }
 
-/// Pairs of relative ranks exchange all their blocks, for any number of members. If the partner of a member does not
-/// exist, members that have its data forward them along the halves of the group.
+/// Pairs of relative ranks exchange all their blocks, for any number of members. If a member's partner does not exist,
+/// other members forward the partner's data to the member.
 pub(super) fn doubling_allgather(seat: Seat, round: u32) -> PhaseStep {
-    // Distance 2^k needs one round of exchange and k rounds of forwarding.
+    // An exchange at distance 2^k needs one round, and then up to k rounds of forwarding.
     let (mut k, mut before) = (0u32, 0u32);
     while round >= before + 1 + k {
         before += 1 + k;

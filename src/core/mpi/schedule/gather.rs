@@ -1,16 +1,16 @@
-//! Gather and scatter of blocks of n bytes among p members, and their forms with varying sizes. α is the latency of a
-//! message and β the time per byte. A scatter is a gather in reverse.
+//! Gather and scatter of blocks of n bytes among p members, and gatherv and scatterv. α is the latency of a message and
+//! β the time per byte. A scatter is a gather in reverse.
 //!
 //! | algorithm | source | time | messages | bytes sent |
 //! |---|---|---|---|---|
 //! | binomial | Chan et al. 2007; MPICH's | ⌈log2 p⌉ α + (p − 1) nβ | p − 1 | each block once per one bit of its relative rank: ½ p log2 p n for p = 2^k |
 //! | linear | the root with all at once | (p − 1) (α + nβ) if the root's link is the limit | p − 1 | (p − 1) n |
 //!
-//! With `fan = 1`, linear transfers one message after another in order of ranks. In linear_sync (Open MPI's gather)
-//! the root requests and awaits a first part of the data of each member in turn. The root awaits all second parts at
-//! the end. linear_sync needs 3 (p − 1) messages.
+//! With `fan = 1`, the algorithm linear transfers one message after another in order of ranks. In linear_sync (Open
+//! MPI's gather) the root requests and awaits the first part of each member's data in turn. The root awaits the second
+//! parts of all members at the end. linear_sync needs 3 (p − 1) messages.
 //!
-//! The forms with varying sizes are linear because only the root knows all sizes.
+//! Gatherv and scatterv are linear because only the root knows all sizes.
 
 use super::phase::{Numbering, Phase};
 use super::step::Space;

@@ -1,12 +1,12 @@
-//! Reductions that exchange halves: Open MPI's fold before Rabenseifner's algorithm, and the butterfly of Träff 2005
-//! with its mirror permutation.
+//! Reductions that exchange halves of the data: Open MPI's reduction of the members to a power of two, and the
+//! butterfly of Träff 2005.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// The two members of a folding pair each combine one half of the data. The member that remains then receives the
-/// other half.
+/// In each folding pair, each member combines one half of the data. The member that remains then receives the other
+/// half from its partner.
 pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let Some(partner) = seat.fold_partner() else { return PhaseStep::End };
     let half = seat.power() / 2;
@@ -24,7 +24,7 @@ pub(super) fn fold_in(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Reverses the bits of `number` below the greatest power of two.
+/// Reverses the order of the bits of a folded number.
 fn mirror(seat: Seat, number: u32) -> u32 {
     (u64::from(number.reverse_bits()) << seat.log_floor() >> u32::BITS) as u32
 }
@@ -42,8 +42,8 @@ pub(super) fn butterfly(seat: Seat, round: u32) -> PhaseStep {
     let Some(me) = seat.folded().filter(|_| round < seat.log_floor()) else { return PhaseStep::End };
     let partner = me ^ (1 << round);
     let count = seat.power() >> (round + 1);
-    // After `round + 1` rounds the low `round + 1` bits of a folded number determine its part of the blocks; bit 0
-    // selects a half.
+    // After `round + 1` rounds, the low `round + 1` bits of a folded number determine the blocks of the member. Bit 0
+    // selects a half of the blocks.
     let part = |number: u32| blocks(seat, mirror(seat, number & ((2 << round) - 1)), count);
     let other = seat.unfolded(partner);
     let then = Then::Combine(Side::of(partner, me));

@@ -1,11 +1,11 @@
-//! Sizes of the blocks of a schedule.
+//! Sizes of the data blocks of a schedule.
 
 use std::sync::Arc;
 
 use super::step::Blocks;
 use crate::units::Bytes;
 
-/// Sizes of a schedule's blocks in bytes. Sums of sizes saturate.
+/// Sizes of a schedule's data blocks in bytes. Sums of sizes saturate.
 #[derive(Clone, Debug)]
 pub enum BlockLayout {
     /// One buffer divided into `parts` blocks whose sizes differ by at most one element; larger blocks are first. If
@@ -18,7 +18,7 @@ pub enum BlockLayout {
         /// Number of bytes of an element, which is never divided; at least 1.
         element: u32,
     },
-    /// One buffer divided into `parts` parts as in `Split`. Each part is divided into `inner` segments of `segment`
+    /// One buffer divided into `parts` parts as by `Split`. Each part is divided into `inner` segments of `segment`
     /// bytes; the last segments may be shorter or empty. If `segment` is 0, sizes of segments differ by at most one
     /// element, and larger segments are first.
     Nested {
@@ -52,13 +52,13 @@ pub enum BlockLayout {
         /// Number of ranks.
         ranks: u32,
     },
-    /// Blocks in a part of a buffer.
+    /// Blocks in a contiguous range of a buffer.
     Window {
-        /// Offset of the part in the buffer, in bytes.
+        /// Offset of the range in the buffer, in bytes.
         start: u64,
         /// Size of the whole buffer.
         whole: Bytes,
-        /// Layout of the blocks within the part.
+        /// Layout of the blocks within the range.
         inner: Box<BlockLayout>,
     },
     /// All blocks have the same size.
@@ -113,7 +113,7 @@ impl BlockLayout {
         }
     }
 
-    /// Total size of `blocks` in bytes, for layouts that [`BlockLayout::offset`] supports.
+    /// Total size of `blocks` in bytes, for the layouts that divide one buffer.
     fn divided(&self, blocks: Blocks) -> Bytes {
         let parts = u64::from(self.parts());
         let (first, count) = match blocks {

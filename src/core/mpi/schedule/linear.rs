@@ -1,5 +1,5 @@
-//! Exchanges of one member with all members, and of all members with all: at once, in batches, or in p − 1 rounds of
-//! pairs.
+//! Exchanges of one member with all members, and of all members with all members. The messages are sent at once, in
+//! batches, or in p − 1 rounds of pairs.
 
 use super::phase::{Exchanged, PhaseStep};
 use super::seat::{ScheduleStyle, Seat};
@@ -11,7 +11,7 @@ pub(super) fn bcast(seat: Seat, round: u32) -> PhaseStep {
     from_root(seat, round, |to| Step::StartSend { to, piece }, |from| Step::Recv { from, piece, then: Then::Store })
 }
 
-/// The root starts a send of each member's block and waits for all sends.
+/// The root starts a send of each member's block to that member and waits for all sends.
 pub(super) fn scatter(seat: Seat, round: u32) -> PhaseStep {
     from_root(
         seat,
@@ -43,8 +43,8 @@ fn from_root(seat: Seat, round: u32, root: impl Fn(u32) -> Step, other: impl Fn(
     }
 }
 
-/// The root combines the contributions of all ranks, including its own, from the last rank to the first. Each
-/// contribution is the left operand.
+/// The root combines the contributions of all ranks, including its own, from the last rank to the first. The root uses
+/// each contribution as the left operand.
 pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     let all = Space::Output.all();
     if round >= seat.size || (round > 0 && seat.rank != seat.root) {
@@ -62,17 +62,17 @@ pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     })
 }
 
-/// Greatest number of receives, and of sends, that a member has in progress in an exchange with all members (MPICH's
-/// `MPIR_CVAR_ALLTOALL_THROTTLE`).
+/// Greatest number of incomplete receives, and of incomplete sends, of a member in an exchange with all members
+/// (MPICH's `MPIR_CVAR_ALLTOALL_THROTTLE`).
 const BATCH: u32 = 32;
 
-/// Number of distances in one batch of an exchange: `fan` if it is not 0, else [`BATCH`].
+/// Number of distances in one batch of an exchange: `fan` if `fan` is not 0, otherwise [`BATCH`].
 pub(super) fn batch(fan: u32) -> u32 {
     if fan == 0 { BATCH } else { fan }
 }
 
-/// For each batch of `at_once` distances, posts the receives from members behind and starts the sends to members
-/// ahead, the nearest members first; then waits for the batch.
+/// For each batch of `at_once` distances, a member posts the receives from members behind and starts the sends to
+/// members ahead, the nearest members first. Then the member waits for all sends and receives of the batch.
 pub(super) fn exchange(seat: Seat, round: u32, what: Exchanged, at_once: u32) -> PhaseStep {
     let steps = at_once.saturating_mul(2).saturating_add(1);
     let (batch, step) = (round / steps, round % steps);
@@ -110,7 +110,7 @@ fn partners(seat: Seat, k: u32) -> (u32, u32) {
     }
 }
 
-/// In each of p − 1 rounds, sends a block to one member and receives a block from one member.
+/// In each of p − 1 rounds, a member sends a block to one member and receives a block from one member.
 pub(super) fn pairwise(seat: Seat, round: u32) -> PhaseStep {
     if round + 1 >= seat.size {
         return PhaseStep::End;

@@ -5,14 +5,14 @@ use super::shape::Tree;
 use super::step::{Blocks, Piece, Space, Step};
 use super::{bruck, doubling, exchange, halves, linear, pipeline, ring, scan, tree};
 
-/// Result of a phase for one round.
+/// Action of a member in one round of a phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PhaseStep {
     /// The member executes this step.
     Do(Step),
     /// The member has no step in this round.
     Skip,
-    /// The phase is over.
+    /// The phase has no more rounds.
     End,
 }
 
@@ -28,36 +28,38 @@ pub(super) enum Numbering {
 /// Data that members send in a linear exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchanged {
-    /// Every member sends its single block to all.
+    /// Every member sends its single block to all members.
     Own,
     /// Every member sends block j to member j.
     Each,
 }
 
-/// A phase of a schedule. Its n-th step depends only on the seat and on n.
+/// A phase of a schedule. The n-th step of a member in a phase depends only on the member's seat and on n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// A phase without steps.
     Nothing,
-    /// Copies all blocks from one space to another.
+    /// Each member copies all blocks from one buffer to another.
     CopyAll { from: Space, to: Space },
-    /// Copies this member's block from one space to another.
+    /// Each member copies its own block from one buffer to another.
     CopyOwn { from: Space, to: Space },
-    /// Copies both blocks of this member, in layouts with two blocks per member.
+    /// Each member copies its own two blocks, in layouts with two blocks per member.
     CopyOwnParts,
-    /// Bruck's first phase: block j of the input becomes block j − rank of Temp.
+    /// First phase of Bruck's algorithm: each member copies block j of the input to block j − rank of the temporary
+    /// buffer.
     RotateIn,
-    /// Bruck's last phase: block i of Temp becomes block rank − i of the output.
+    /// Last phase of Bruck's algorithm: each member copies block i of the temporary buffer to block rank − i of the
+    /// output.
     RotateOut,
-    /// In round k, sends an empty message to the member 2^k ahead.
+    /// In round k, each member sends an empty message to the member 2^k ahead.
     Dissemination,
-    /// Combines contributions up a binomial tree.
+    /// Members combine contributions up a binomial tree.
     TreeReduce { hold: Space },
-    /// Sends all blocks down a binomial tree.
+    /// Members send all blocks down a binomial tree.
     TreeBcast { hold: Space },
-    /// Sends the blocks of subtrees up a binomial tree.
+    /// Members send the blocks of their subtrees up a binomial tree.
     TreeGather { hold: Space },
-    /// Sends the blocks of subtrees down a binomial tree.
+    /// Members send the blocks of subtrees down a binomial tree.
     TreeScatter { hold: Space, numbering: Numbering },
     /// The root sends all blocks to each member.
     LinearBcast,
@@ -65,93 +67,97 @@ pub(super) enum Phase {
     LinearReduce,
     /// The root receives each member's block.
     LinearGather,
-    /// The root sends each member its block.
+    /// The root sends the block of each member to that member.
     LinearScatter,
     /// Every member exchanges blocks with every other member, in batches of `at_once` distances.
     LinearExchange { what: Exchanged, at_once: u32 },
-    /// Every member exchanges blocks with every other member; it posts all receives first.
+    /// Every member posts receives from all other members, then sends to all other members.
     AllAtOnce { what: Exchanged },
-    /// The root receives one block after another in order of ranks.
+    /// The root receives the members' blocks one after another in order of ranks.
     GatherInOrder,
-    /// The root sends one block after another in order of ranks.
+    /// The root sends the members' blocks one after another in order of ranks.
     ScatterInOrder { hold: Space },
     /// The root requests the data of one member after another.
     GatherPaced,
-    /// Sends segments down a tree.
+    /// Members send the segments of a buffer down a tree.
     Down { tree: Tree, segments: u32 },
-    /// Combines segments up a tree.
+    /// Members combine the segments of a buffer up a tree.
     Up { tree: Tree, segments: u32, home: Space },
-    /// Sends the result from the top of a tree to the root.
+    /// The member at the top of a tree sends the result to the root.
     HandOver { tree: Tree, home: Space },
-    /// Sends two halves of the data, with `first` and `second` segments, down a binary tree. Then pairs of members
-    /// exchange halves.
+    /// Members send two halves of the data, with `first` and `second` segments, down a binary tree. Then pairs of
+    /// members exchange their halves.
     SplitDown { first: u32, second: u32 },
-    /// Sends the blocks of subtrees down a binomial tree; only the first `filled` blocks have data.
+    /// Members send the blocks of subtrees down a binomial tree; only the first `filled` blocks contain data.
     ScatterFilled { filled: u32 },
-    /// `DoublingAllgather` for any number of members.
+    /// Like `DoublingAllgather`, but supports any number of members.
     DoublingAllgatherAny,
-    /// Exchanges with both neighbours alternately.
+    /// Each member exchanges blocks with its two neighbours alternately.
     Neighbors,
-    /// Sends empty messages twice around the ring.
+    /// An empty message travels around the ring twice.
     DoubleRing,
-    /// Every member sends an empty message to rank 0 and receives one from rank 0.
+    /// Every member sends an empty message to rank 0 and receives an empty message from rank 0.
     GatherAndRelease,
-    /// Pairs exchange empty messages; a partner represents each surplus member.
+    /// Pairs of members at distance 1, 2, … exchange empty messages. Each member beyond a power of two has a partner
+    /// that exchanges messages on its behalf.
     DoublingBelow,
-    /// Each member of a folding pair combines one half; the surplus member then sends its half back.
+    /// Each of two paired members combines one half of the data. The folded-away member then sends its half back.
     FoldHalves { hold: Space },
-    /// Pairs at distance 1, 2, … exchange and combine halves of the remaining blocks, with one block per rank.
+    /// Pairs of members at distance 1, 2, … exchange and combine halves of the remaining blocks, with one block per
+    /// rank.
     Butterfly,
-    /// Sends each block from the member with the mirrored number to the block's owner.
+    /// Sends each block from the member that holds the block after `Butterfly` to the block's owner.
     MirroredHome,
-    /// Passes blocks around a ring and combines them; rank r ends with block r.
+    /// Members pass blocks around a ring and combine them; rank r ends with the result of block r.
     RingReduceHome,
-    /// Passes blocks around a ring and combines them, in `turns` turns of one segment of every block.
+    /// Members pass blocks around a ring and combine them, in `turns` turns. Each turn handles one segment of every
+    /// block.
     RingReduceSegments { turns: u32 },
-    /// Passes blocks of `turns` segments each around a ring.
+    /// Members pass blocks of `turns` segments each around a ring.
     RingAllgatherSegments { turns: u32 },
-    /// Exchanges blocks with every member, one member after another.
+    /// Each member exchanges blocks with every other member, one member after another.
     Pairwise,
-    /// Like `Pairwise`, but combines the received data with the member's own block.
+    /// Like `Pairwise`, but each member combines the received data with its own block.
     PairwiseReduce,
-    /// The surplus members send their data to their partners.
+    /// The folded-away members send their data to their partners.
     FoldIn { hold: Space },
-    /// The surplus members receive the complete result.
+    /// The folded-away members receive the complete result.
     FoldOut { hold: Space },
-    /// The surplus members receive their block.
+    /// The folded-away members receive their own blocks of the result.
     FoldOutOwn { hold: Space },
-    /// Pairs at distance 1, 2, … exchange and combine all blocks.
+    /// Pairs of members at distance 1, 2, … exchange and combine all blocks.
     Doubling { hold: Space },
-    /// Pairs at distance 1, 2, … exchange and combine halves of the remaining blocks.
+    /// Pairs of members at distance 1, 2, … exchange and combine halves of the remaining blocks.
     HalveNear { hold: Space },
-    /// The reverse of `HalveNear`: pairs exchange and store the combined blocks.
+    /// The reverse of `HalveNear`: pairs of members exchange the combined blocks and store them.
     DoubleNear { hold: Space },
     /// Gathers the combined blocks at the root, in the reverse order of `HalveNear`.
     GatherNear { hold: Space },
-    /// Pairs at distance q/2, q/4, … exchange and combine halves of the remaining blocks.
+    /// Pairs of members at distance q/2, q/4, … exchange and combine halves of the remaining blocks.
     HalveFar { hold: Space },
-    /// Pairs at distance 1, 2, … exchange the gathered blocks. Supports only 2^k members.
+    /// Pairs of members at distance 1, 2, … exchange the gathered blocks. The number of members must be 2^k.
     DoublingAllgather,
-    /// Passes blocks around a ring; relative rank v starts with block v + `shift`.
+    /// Members pass blocks around a ring; relative rank v starts with block v + `shift`.
     RingAllgather { shift: u32 },
-    /// Passes blocks around a ring and combines them.
+    /// Members pass blocks around a ring and combine them.
     RingReduce,
-    /// Gathers blocks in Temp; their number doubles every round.
+    /// Members gather blocks in the temporary buffer; the number of gathered blocks doubles every round.
     BruckAllgather,
-    /// In round k, sends the blocks whose distance from sender to receiver has bit k set.
+    /// In round k, each member sends the blocks whose distance from sender to receiver has bit k set.
     BruckAlltoall,
-    /// Passes segments along the relative ranks.
+    /// Members pass segments along the relative ranks.
     ChainBcast { segments: u32 },
-    /// Passes prefixes along the ranks.
+    /// Members pass the combined data of all lower ranks along the ranks.
     ChainScan,
-    /// Passes prefixes along the ranks; a member's result excludes its own contribution.
+    /// Members pass the combined data of all lower ranks along the ranks. A member's result excludes its own
+    /// contribution.
     ChainExscan,
-    /// Pairs at distance 1, 2, … exchange and combine prefixes.
+    /// Pairs of members at distance 1, 2, … exchange and combine the data of lower ranks.
     DoublingScan { exclusive: bool },
 }
 
 impl Phase {
-    /// Step of this phase at `seat` in `round`.
+    /// Step of the member at `seat` in `round` of this phase.
     #[inline]
     pub(super) fn step(self, seat: Seat, round: u32) -> PhaseStep {
         match self {

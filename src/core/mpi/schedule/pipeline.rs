@@ -1,16 +1,17 @@
-//! Pipelines of segments down and up a tree, as in Open MPI's generic bcast and reduce.
+//! Pipelines that send the segments of a buffer down or up a tree, as in Open MPI's generic bcast and reduce.
 //!
-//! Down: a member keeps two receives posted. While it receives the next segment, it forwards the last received segment
-//! to all its children. Up: a member receives a segment from each child in turn, and posts the next receive before it
-//! waits for the present one. The member sends a segment to its parent when the contributions of all children are
-//! combined.
+//! In a pipeline down a tree, a member keeps two receives posted. While the member receives the next segment, the
+//! member forwards the last received segment to all its children. In a pipeline up a tree, a member receives a segment
+//! from each child in turn, and posts the next receive before it waits for the present receive. The member sends a
+//! segment to its parent when the contributions of all children are combined.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::shape::Tree;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// Blocks of segment `segment` of `segments` in the space `hold`. A single segment contains all blocks.
+/// Blocks of segment `segment` in the buffer `hold`, which has `segments` segments. A single segment contains all
+/// blocks.
 fn piece(hold: Space, segment: u32, segments: u32) -> Piece {
     if segments == 1 { hold.all() } else { hold.one(segment) }
 }
@@ -59,8 +60,8 @@ pub(super) fn down(seat: Seat, round: u32, tree: Tree, segments: u32) -> PhaseSt
     }
 }
 
-/// Step of this member in `round` of the pipeline up `tree`. The top of the tree ends with the result in `home` if the
-/// top is the root, else in Temp.
+/// Step of this member in `round` of the pipeline up `tree`. At the end, the member at the top of the tree has the
+/// result, in the buffer `home` if this member is the root, otherwise in the temporary buffer.
 pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space) -> PhaseStep {
     let node = tree.node(seat);
     let children = node.children();
@@ -75,7 +76,7 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
         }
         return PhaseStep::Do(Step::Send { to: node.parent(), piece: piece(Space::Input, round, segments) });
     }
-    // In the in-order tree, the ranks of a child's subtree are below those of the member, so the child's data are the
+    // In the in-order tree, all ranks in a child's subtree are below the member's rank, so the child's data are the
     // left operand.
     let theirs = if tree == Tree::InOrderBinary { Side::Left } else { Side::Right };
     let mine = if tree == Tree::InOrderBinary { Side::Right } else { Side::Left };
@@ -87,7 +88,7 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
     match k {
         0 if at < receives => {
             let (segment, i) = (at / children, at % children);
-            // The first contribution to a segment is stored; this member's own data are combined with it.
+            // The member stores the first contribution to a segment, then combines its own data with the stored data.
             let then = if i == 0 { Then::Store } else { Then::Combine(theirs) };
             PhaseStep::Do(Step::StartRecv { from: node.child(i), piece: piece(hold, segment, segments), then })
         }
@@ -104,7 +105,7 @@ pub(super) fn up(seat: Seat, round: u32, tree: Tree, segments: u32, home: Space)
     }
 }
 
-/// Sends the result from the top of a tree to the root, if the top is not the root.
+/// The member at the top of a tree sends the result to the root, unless this member is the root.
 pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> PhaseStep {
     let top = tree.top(seat);
     if round > 0 || top == seat.root {
@@ -119,13 +120,13 @@ pub(super) fn hand_over(seat: Seat, round: u32, tree: Tree, home: Space) -> Phas
     }
 }
 
-/// Sends the two halves of the data, with `counts.0` and `counts.1` segments, down the two sides of a binary tree.
-/// Blocks of the second half begin at `counts.0`. Then each member exchanges halves with the member at the same place
-/// of the other side.
+/// Sends the first half of the data (`counts.0` segments) down the left half of a binary tree, and the second half
+/// (`counts.1` segments) down the right half. Blocks of the second half begin at `counts.0`. Then each member exchanges
+/// halves with its counterpart in the other half of the tree.
 pub(super) fn split(seat: Seat, round: u32, counts: (u32, u32)) -> PhaseStep {
     let (node, hold, v) = (Tree::Binary.node(seat), Space::Output, seat.relative());
     let counts = [counts.0, counts.1];
-    // Odd relative ranks are on the first side of the tree.
+    // Odd relative ranks are in the left half of the tree.
     let side = if v % 2 == 1 { 0 } else { 1 };
     let block = |half: usize, segment: u32| hold.one(half as u32 * counts[0] + segment);
     let half = |half: usize| hold.up(half as u32 * counts[0], counts[half]);

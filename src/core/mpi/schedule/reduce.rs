@@ -8,13 +8,14 @@
 //! | linear | the root takes one after another | (p − 1) (α + nβ + nγ) | p − 1 | (p − 1) n | kept |
 //! | pipeline, chains, binary, in_order_binary, knomial | trees (see `shape`), m segments | | (p − 1) m | (p − 1) n | in_order_binary |
 //!
-//! A binomial tree with root 0 combines in the order of ranks. If the order matters and the root is another rank, the
-//! top of the tree is rank 0, which sends the result to the root, as in MPICH and Open MPI. The top of in_order_binary
-//! is the last rank; if it is not the root, it sends the result to the root, which adds one message and n bytes. Open
-//! MPI's trees combine into the first received data and copy nothing; Open MPI's rabenseifner folds by halves.
+//! A binomial tree with root 0 combines contributions in the order of ranks. If the order matters and the root is
+//! another rank, the top of the tree is rank 0, which sends the result to the root, as in MPICH and Open MPI. The top
+//! of in_order_binary is the last rank; if it is not the root, it sends the result to the root, which adds one message
+//! and n bytes. Open MPI's trees combine data into the first received contribution and copy nothing. Open MPI's
+//! rabenseifner reduces the members to q by halves.
 //!
-//! rabenseifner is a reduce-scatter by vector halving and distance doubling, then a gather along the same pairs. All
-//! members together send n/2 bytes in each of the log2 q rounds of the gather.
+//! The algorithm rabenseifner is a reduce-scatter by vector halving and distance doubling, then a gather along the same
+//! pairs. All members together send n/2 bytes in each of the log2 q rounds of the gather.
 
 use super::bcast;
 use super::phase::Phase;
@@ -24,7 +25,7 @@ use super::tree::is_leaf;
 use super::{Extent, Fold, Parts, Schedule, ScheduleStyle, Seat};
 use crate::platform::{Algorithm, Method};
 
-/// Tree of `method`; `None` if its algorithm does not use a tree.
+/// Tree of the algorithm of `method`; `None` if the algorithm does not use a tree.
 pub(super) fn tree(method: Method, seat: Seat) -> Option<Tree> {
     match method.algorithm {
         Algorithm::Binomial if seat.ordered && seat.root != 0 => Some(Tree::InOrderBinomial),

@@ -1,4 +1,4 @@
-//! Reduce-scatter of n bytes in all among p members. α is the latency of a message, β the time per byte, γ the time
+//! Reduce-scatter of a total of n bytes among p members. α is the latency of a message, β the time per byte, γ the time
 //! to combine a byte, and q the greatest power of two not above p. Blocks may vary in size.
 //!
 //! | algorithm | source | time | messages | bytes sent (equal blocks) |
@@ -10,9 +10,9 @@
 //! | butterfly | Träff 2005: halves of the remaining blocks, nearest partner first, then a mirror permutation | | at most q log2 q + q + 2 (p − q) | |
 //! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
 //!
-//! binomial and butterfly combine in the order of ranks; nonoverlapping does if its reduce does. The other algorithms
-//! do not keep the order: recursive_halving combines distant ranks first, and pairwise starts with the member's own
-//! contribution.
+//! The algorithms binomial and butterfly combine contributions in the order of ranks. The algorithm nonoverlapping
+//! keeps this order if its inner reduce keeps it. The other algorithms do not keep the order: recursive_halving
+//! combines distant ranks first, and pairwise starts with the member's own contribution.
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;

@@ -1,17 +1,17 @@
-//! Phases that pass blocks around a ring, and along a chain, which is an open ring.
+//! Phases in which members pass blocks around a ring or along a chain, which is an open ring.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;
 use super::step::{Side, Space, Step, Then};
 
-/// In each of p − 1 rounds, passes the last received block to the next member. Relative rank v starts with block v +
-/// `shift`.
+/// In each of p − 1 rounds, a member passes the last received block to the next member. Relative rank v starts with
+/// block v + `shift`.
 pub(super) fn allgather(seat: Seat, round: u32, shift: u32) -> PhaseStep {
     let first = seat.ahead(seat.relative(), shift);
     around(seat, round, first, Then::Store)
 }
 
-/// In each of p − 1 rounds, combines the received block with the member's own data and passes the result to the next
+/// In each of p − 1 rounds, a member combines the received block with its own data and passes the result to the next
 /// member. Rank r ends with the result of block r + 1.
 pub(super) fn reduce(seat: Seat, round: u32) -> PhaseStep {
     around(seat, round, seat.rank, Then::Combine(Side::Left))
@@ -31,7 +31,7 @@ fn around(seat: Seat, round: u32, first: u32, then: Then) -> PhaseStep {
     })
 }
 
-/// Like [`reduce`], over one block per rank in Temp. Rank r ends with the result of its own block.
+/// Like [`reduce`], with one block per rank in the temporary buffer. Rank r ends with the result of its own block.
 pub(super) fn reduce_home(seat: Seat, round: u32) -> PhaseStep {
     if round + 1 >= seat.size {
         return PhaseStep::End;
@@ -57,8 +57,8 @@ pub(super) fn reduce_segments(seat: Seat, round: u32, turns: u32) -> PhaseStep {
     })
 }
 
-/// Like [`allgather`], but after [`reduce_segments`]: each block consists of `turns` segments, which are passed
-/// together.
+/// Like [`allgather`], but for the result of [`reduce_segments`]. Each block consists of `turns` segments, which are
+/// passed together.
 pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> PhaseStep {
     if round + 1 >= seat.size {
         return PhaseStep::End;
@@ -74,8 +74,8 @@ pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> PhaseSte
     })
 }
 
-/// Receives segment after segment from the previous relative rank, and sends the last received segment to the next
-/// relative rank at the same time.
+/// A member receives segment after segment from the previous relative rank. At the same time, the member sends the last
+/// received segment to the next relative rank.
 pub(super) fn chain_bcast(seat: Seat, round: u32, segments: u32) -> PhaseStep {
     let v = seat.relative();
     let recv = (v > 0 && round < segments).then(|| (seat.back(seat.rank, 1), Space::Output.one(round)));

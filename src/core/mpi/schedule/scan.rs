@@ -35,7 +35,7 @@ pub(super) fn plan_exscan(algorithm: Algorithm, seat: Seat) -> Option<Schedule> 
     })
 }
 
-/// Combines the prefix received from the previous rank with its own data, and sends the result to the next rank.
+/// A member combines the data received from the previous rank with its own data, and sends the result to the next rank.
 pub(super) fn chain(seat: Seat, round: u32) -> PhaseStep {
     let piece = Space::Output.all();
     match round {
@@ -46,8 +46,8 @@ pub(super) fn chain(seat: Seat, round: u32) -> PhaseStep {
     }
 }
 
-/// Stores the prefix received from the previous rank, and sends the prefix combined with its own data to the next
-/// rank.
+/// A member stores the data received from the previous rank. The member combines these data with its own data and sends
+/// the result to the next rank.
 pub(super) fn chain_exclusive(seat: Seat, round: u32) -> PhaseStep {
     let (input, output, temp) = (Space::Input.all(), Space::Output.all(), Space::Temp.all());
     let (first, last) = (seat.rank == 0, seat.rank + 1 == seat.size);
@@ -64,8 +64,8 @@ pub(super) fn chain_exclusive(seat: Seat, round: u32) -> PhaseStep {
     }
 }
 
-/// In round k, exchanges the combined data of its group of 2^k ranks (in Temp) with the rank whose number differs in
-/// bit k, if that rank exists.
+/// In round k, a rank exchanges the combined data of its group of 2^k ranks with the rank that differs in bit k, if
+/// that rank exists. The combined data are in the temporary buffer.
 pub(super) fn doubling(seat: Seat, round: u32, exclusive: bool) -> PhaseStep {
     let Some(distance) = 1u32.checked_shl(round / 3).filter(|&distance| distance < seat.size) else {
         return PhaseStep::End;
@@ -79,7 +79,7 @@ pub(super) fn doubling(seat: Seat, round: u32, exclusive: bool) -> PhaseStep {
     match round % 3 {
         0 => PhaseStep::Do(Step::Exchange { to: partner, send: sum, from: partner, recv: got, then: Then::Store }),
         1 if side == Side::Right => PhaseStep::Skip,
-        // Before the round of its lowest set bit, a rank has received nothing from lower ranks.
+        // A rank receives nothing from lower ranks before the round of the rank's lowest set bit.
         1 if exclusive && distance == 1 << seat.rank.trailing_zeros() => {
             PhaseStep::Do(Step::Copy { from: got, to: output })
         }

@@ -1,31 +1,31 @@
-//! Seat of a rank among the members of a collective, and the numberings of members that algorithms use.
+//! Seat of a rank: its position among the members of a collective, and the numberings of members that algorithms use.
 
-/// Properties of one member in a collective that determine its schedule.
+/// Properties of one member of a collective that determine the member's steps.
 ///
-/// Trees and rings number the members from the root (see [`RootNumbering`]); this number is the *relative* rank.
-/// Algorithms for 2^k members first *fold* the surplus members (Rabenseifner 2004; Thakur et al. 2005). Let q be the
-/// greatest power of two not above the size. Each of the first size − q pairs of neighbours excludes one member, which
-/// is *folded away*. The remaining q members get *folded numbers* in order of ranks. [`Fold`] selects the member of a
-/// pair that remains.
+/// Trees and rings number the members from the root (see [`RootNumbering`]); the number of a member is its *relative
+/// rank*. Algorithms for 2^k members first reduce the members to q, which is called folding (Rabenseifner 2004; Thakur
+/// et al. 2005). Here q is the greatest power of two not above the number of members. In each of the first (size − q)
+/// pairs of neighbours, one member is *folded away*: it only sends its data to its partner and receives its result. The
+/// remaining q members get *folded numbers* in order of ranks. [`Fold`] selects the member of a pair that remains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// Number of members; at least 1.
+    /// Number of members of the collective; at least 1.
     pub size: u32,
     /// Rank of this member.
     pub rank: u32,
-    /// Root; 0 for collectives without a root.
+    /// Root of the collective; 0 for collectives without a root.
     pub root: u32,
-    /// Library whose details the schedule follows.
+    /// MPI library whose details the schedule follows.
     pub style: ScheduleStyle,
-    /// Member of a folding pair that is not folded away.
+    /// Rule that selects the member of a folding pair that is not folded away.
     pub fold: Fold,
     /// Numbering of members in trees and rings.
     pub numbering: RootNumbering,
-    /// Whether contributions must be combined in order of ranks.
+    /// Whether the contributions of ranks must be combined in order of ranks.
     pub ordered: bool,
 }
 
-/// Numbering of members from the root.
+/// Numbering of members in trees and rings, starting with 0 at the root.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RootNumbering {
     /// Member `(root + v) mod size` has number v.
@@ -58,20 +58,20 @@ pub enum ScheduleStyle {
     Mpich,
 }
 
-/// Member of a folding pair that is not folded away.
+/// Rule that selects the member of a folding pair that is not folded away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fold {
-    /// The member with the higher rank remains, unless the lower one is the root.
+    /// The member with the higher rank remains, unless the member with the lower rank is the root.
     #[default]
     TowardsRoot,
     /// The member with the higher rank remains.
     Higher,
-    /// The member with the lower rank remains, unless the higher one is the root.
+    /// The member with the lower rank remains, unless the member with the higher rank is the root.
     Lower,
 }
 
 impl Seat {
-    /// Creates the seat of member `rank` of `size` with root 0.
+    /// Creates the seat of member `rank` in a collective among `size` members with root 0.
     pub fn with_root_0(size: u32, rank: u32) -> Self {
         Seat {
             size,
@@ -84,7 +84,7 @@ impl Seat {
         }
     }
 
-    /// Returns the seat with another fold.
+    /// Returns the seat with another folding rule.
     pub(super) fn folding(self, fold: Fold) -> Self {
         Seat { fold, ..self }
     }
@@ -97,7 +97,7 @@ impl Seat {
         }
     }
 
-    /// Member with relative rank `relative` < size.
+    /// Rank of the member with relative rank `relative`.
     pub(super) fn member(self, relative: u32) -> u32 {
         match self.numbering {
             RootNumbering::Rotated => self.ahead(relative, self.root),
@@ -105,13 +105,13 @@ impl Seat {
         }
     }
 
-    /// (`from` + `by`) mod size, both below the size.
+    /// Returns (`from` + `by`) mod size. `from` and `by` must be below the size.
     pub(super) fn ahead(self, from: u32, by: u32) -> u32 {
         let left = self.size - by;
         if from >= left { from - left } else { from + by }
     }
 
-    /// (`from` − `by`) mod size, both below the size.
+    /// Returns (`from` − `by`) mod size. `from` and `by` must be below the size.
     pub(super) fn back(self, from: u32, by: u32) -> u32 {
         if from >= by { from - by } else { from + (self.size - by) }
     }
@@ -131,17 +131,17 @@ impl Seat {
         self.size - self.power()
     }
 
-    /// Partner of this member in a folding pair; `None` if the member is in no pair.
+    /// Partner of this member in a folding pair; `None` if the member belongs to no pair.
     pub(super) fn fold_partner(self) -> Option<u32> {
         (self.rank / 2 < self.surplus()).then_some(self.rank ^ 1)
     }
 
-    /// Folded number of this member; `None` if it is folded away.
+    /// Folded number of this member; `None` if this member is folded away.
     pub(super) fn folded(self) -> Option<u32> {
         self.folded_number(self.rank)
     }
 
-    /// Folded number of `member`; `None` if it is folded away.
+    /// Folded number of `member`; `None` if `member` is folded away.
     pub(super) fn folded_number(self, member: u32) -> Option<u32> {
         let pair = member / 2;
         if pair >= self.surplus() {
@@ -151,7 +151,7 @@ impl Seat {
         }
     }
 
-    /// Member with this folded number.
+    /// Rank of the member with folded number `number`.
     pub(super) fn unfolded(self, number: u32) -> u32 {
         if number >= self.surplus() {
             number + self.surplus()
@@ -165,7 +165,7 @@ impl Seat {
         }
     }
 
-    /// With one block per member, first block of the member with folded number `number` or of its folded-away partner.
+    /// First block of the member with folded number `number` and of its folded-away partner, with one block per member.
     /// For `number` = `power()`, returns the number of blocks.
     pub(super) fn folded_start(self, number: u32) -> u32 {
         number + number.min(self.surplus())

@@ -1,6 +1,7 @@
-//! Trees of Open MPI and MPICH: parents and children as formulas.
+//! Trees that Open MPI and MPICH use in collectives: parents and children as formulas.
 //!
-//! All except the in-order trees number their nodes from the root: node v is relative rank v.
+//! The in-order trees number their nodes by rank. All other trees number their nodes from the root: node v is relative
+//! rank v.
 //!
 //! | tree | parent of v > 0 | children |
 //! |---|---|---|
@@ -17,21 +18,21 @@ use super::seat::{RootNumbering, Seat};
 /// Shape of the tree that the members of a collective form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
-    /// A number of chains that begin at the root.
+    /// A number of chains of members that begin at the root.
     Chains(u16),
     Binary,
     Binomial,
-    /// Binomial tree whose first child is next to the root and has the largest subtree.
+    /// Binomial tree in which the root's neighbour is the first child and has the largest subtree.
     HighBinomial,
     /// K-nomial tree of this radix.
     Knomial(u16),
-    /// In-order binary tree, in absolute ranks.
+    /// In-order binary tree whose nodes are numbered by rank.
     InOrderBinary,
-    /// Binomial tree in absolute ranks.
+    /// Binomial tree whose nodes are numbered by rank.
     InOrderBinomial,
 }
 
-/// A node of a tree with `size` nodes, computed once per step.
+/// A node of a tree with `size` nodes. Each step of a schedule computes the node once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TreeNode {
     tree: Tree,
@@ -41,8 +42,8 @@ pub(super) struct TreeNode {
     v: u32,
 }
 
-/// Divides p − 1 nodes into chains of equal length if possible: the first `longer` chains have `longest` nodes, the
-/// others one node less.
+/// Divides p − 1 nodes into chains of equal length if possible. Returns the number of longer chains, the length of the
+/// longer chains, and the length of the other chains.
 fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
     let count = u32::from(chains).clamp(1, (size - 1).max(1));
     let longest = (size - 1).div_ceil(count);
@@ -51,13 +52,13 @@ fn chains(size: u32, chains: u16) -> (u32, u32, u32) {
 }
 
 impl Tree {
-    /// Node of the member at `seat`.
+    /// Node of the tree that belongs to the member at `seat`.
     pub(super) fn node(self, seat: Seat) -> TreeNode {
         let v = if self.is_absolute() { seat.rank } else { seat.relative() };
         TreeNode { tree: self, size: seat.size, root: seat.root, numbering: seat.numbering, v }
     }
 
-    /// Member at the top of the tree.
+    /// Rank of the member at the top of the tree.
     pub(super) fn top(self, seat: Seat) -> u32 {
         match self {
             Tree::InOrderBinary => seat.size - 1,
@@ -136,7 +137,8 @@ impl TreeNode {
                 v.trailing_zeros().min(u32::BITS - (size - 1 - v).leading_zeros())
             }
             Tree::HighBinomial => {
-                // Children are v + 2^j for each 2^j above the highest bit of v, as long as v + 2^j is below the size.
+                // The children of node v are v + 2^j for each 2^j above the highest bit of v, as long as v + 2^j is
+                // below the size.
                 let from = if v == 0 { 0 } else { v.ilog2() + 1 };
                 let room = size - 1 - v;
                 if room == 0 { 0 } else { (room.ilog2() + 1).saturating_sub(from) }
@@ -146,7 +148,7 @@ impl TreeNode {
         }
     }
 
-    /// Child `i` of the node; `i` must be below [`TreeNode::children`].
+    /// Child of the node with index `i`, which must be below [`TreeNode::children`].
     pub(super) fn child(self, i: u32) -> u32 {
         let v = self.v;
         let child = match self.tree {
@@ -164,7 +166,7 @@ impl TreeNode {
         self.member(child)
     }
 
-    /// Whether a node of a chain has a successor.
+    /// Whether a node of a chain has a next node.
     fn goes_on(self) -> bool {
         let Tree::Chains(count) = self.tree else { return false };
         let (_, longest, longer) = chains(self.size, count);
@@ -177,7 +179,8 @@ impl TreeNode {
         !last
     }
 
-    /// Returns the first child whose index satisfies `wanted`, or the number of children if none does.
+    /// Returns the first child of a k-nomial tree's node whose index satisfies `wanted`, or the number of children if
+    /// there is no such child.
     fn knomial_children(self, wanted: impl Fn(u32) -> bool) -> (u32, u32) {
         let Tree::Knomial(radix) = self.tree else { return (0, 0) };
         let (radix, size, v) = (u64::from(radix), u64::from(self.size), u64::from(self.v));
@@ -201,8 +204,8 @@ impl TreeNode {
         (0, number)
     }
 
-    /// Parent and children in the in-order tree. Of n nodes from `first` on, the last is the top, the first ⌊n/2⌋ form
-    /// the far subtree, and the others form the near subtree.
+    /// Parent and children of the node in the in-order tree. Of n consecutive nodes, the last node is the top, the
+    /// first ⌊n/2⌋ nodes form the far subtree, and the other nodes form the near subtree.
     fn in_order(self) -> (u32, [Option<u32>; 2]) {
         let (mut first, mut count, mut parent) = (0, self.size, self.size - 1);
         loop {
@@ -210,8 +213,8 @@ impl TreeNode {
             let far = count / 2;
             let near = count - 1 - far;
             if self.v == top {
-                // The near subtree has at least as many nodes as the far one. With two nodes, the other node is the
-                // near subtree.
+                // The near subtree has at least as many nodes as the far subtree. If there are two nodes, the near
+                // subtree is the node that is not the top.
                 let (near_top, far_top) = match count {
                     1 => (None, None),
                     2 => (Some(first), None),

@@ -12,7 +12,7 @@ pub struct Extent {
     pub element: u32,
 }
 
-/// Greatest number of segments of a buffer. If a segment size leads to more segments, larger segments are used.
+/// Greatest number of segments of a buffer. A segment size that would lead to more segments is increased.
 const MOST: u64 = 1 << 20;
 
 impl Extent {
@@ -31,7 +31,7 @@ impl Extent {
         segment / element + u64::from(segment % element > element / 2)
     }
 
-    /// Number of segments of about `segment` bytes in the buffer, and the resulting division of the buffer.
+    /// Number of segments of about `segment` bytes in the buffer, and the division of the buffer into these segments.
     pub(super) fn segments(self, segment: u32) -> (u32, Parts) {
         let count = self.count();
         let each = self.in_segment(segment).max(count.div_ceil(MOST)).max(1);
@@ -41,8 +41,8 @@ impl Extent {
         }
     }
 
-    /// Numbers of segments of the two halves of the buffer, and the resulting division. The first half has at least as
-    /// many elements as the second.
+    /// Number of segments in each half of the buffer, and the division of the buffer into these segments. The first
+    /// half has at least as many elements as the second half.
     pub(super) fn half_segments(self, segment: u32) -> (u32, u32, Parts) {
         let [first, second] = self.halves();
         let each = match u64::from(segment) / u64::from(self.element.max(1)) {
@@ -53,7 +53,7 @@ impl Extent {
         (inner, other, self.nested(2, inner.max(1), each))
     }
 
-    /// Numbers of elements of both halves.
+    /// Number of elements in each half of the buffer.
     pub fn halves(self) -> [u64; 2] {
         let count = self.count();
         [count - count / 2, count / 2]

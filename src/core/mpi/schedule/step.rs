@@ -1,78 +1,78 @@
-//! Steps of a schedule and the blocks of data that a step moves. The layout ([`super::BlockLayout`]) defines the sizes
-//! of blocks.
+//! Steps of a schedule, and the data blocks that a step moves. The layout ([`super::BlockLayout`]) defines the sizes of
+//! blocks.
 
-/// Buffer of a rank. Each space has room for every block of the schedule's layout. Some collectives use only some
-/// blocks of a space: in a gather's input and a scatter's output, a rank has only its own block.
+/// Buffer of a rank. Each buffer has room for every block of the schedule's layout. Some collectives use only some
+/// blocks of a buffer: in a gather's input and a scatter's output, a rank has only its own block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
     /// Input buffer of the program. Schedules never write to this buffer.
     Input,
-    /// Output buffer of the program. A bcast uses only this space, which contains the data at the root from the start.
+    /// Output buffer of the program. A bcast uses only this buffer, which contains the data at the root from the start.
     Output,
     /// Temporary buffer of the schedule.
     Temp,
     /// Second temporary buffer of the schedule, for packed data or data that were just received.
     Scratch,
-    /// Buffer for the combined data of a node's members in node-aware collectives. Schedules do not use this space.
+    /// Buffer for the combined data of a node's members in node-aware collectives. Schedules do not use this buffer.
     Node,
 }
 
-/// Blocks of a layout, in the order of sending, receiving or copying.
+/// Selection of data blocks, in the order of sending, receiving or copying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocks {
     /// All blocks, from block 0 to the last.
     All,
-    /// `count` blocks in ascending order from `first` on, continuing with block 0 after the last block.
+    /// `count` blocks in ascending order, starting with block `first`, continuing with block 0 after the last block.
     Up {
         /// First block.
         first: u32,
         /// Number of blocks.
         count: u32,
     },
-    /// All blocks in descending order from this block on, continuing with the last block after block 0.
+    /// All blocks in descending order, starting with this block, and continuing with the last block after block 0.
     Down(u32),
-    /// The blocks whose number has this bit set (bit 0 is the least significant), in ascending order.
+    /// The blocks whose index has this bit set (bit 0 is the least significant), in ascending order.
     Bit(u32),
 }
 
-/// A piece of data: some blocks of a space.
+/// Data that a step moves: some blocks of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Space that contains the blocks.
+    /// Buffer that contains the blocks.
     pub space: Space,
-    /// Blocks of the space.
+    /// Selected blocks of the buffer.
     pub blocks: Blocks,
 }
 
-/// Side of the operator on which the other member's operand is.
+/// Position of the other member's data in an operation: left or right operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// own = other ∘ own.
+    /// The other member's data are the left operand: own = other ∘ own.
     Left,
-    /// own = own ∘ other.
+    /// The other member's data are the right operand: own = own ∘ other.
     Right,
 }
 
 /// Use of received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// The received data are stored in the piece.
+    /// The received data are stored in the member's blocks.
     Store,
-    /// The received data are combined with the contents of the piece, as the operand on this side.
+    /// The received data are combined with the contents of the member's blocks, as the left or right operand.
     Combine(Side),
 }
 
-/// A step of a schedule. Peers are ranks of the communicator other than the rank itself.
+/// A step of a schedule. The ranks in a step are ranks of the communicator other than the member itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Sends `piece`; continues when `piece` may be changed.
+    /// Sends `piece`, and continues when the buffer of `piece` may be changed.
     Send {
         /// Rank of the receiver in the communicator.
         to: u32,
         /// Blocks to send.
         piece: Piece,
     },
-    /// Receives data and continues when they have arrived.
+    /// Receives data, and continues when the data have arrived.
     Recv {
         /// Rank of the sender in the communicator.
         from: u32,
@@ -81,7 +81,8 @@ pub enum Step {
         /// Use of the received data.
         then: Then,
     },
-    /// Sends and receives at the same time. The sent data are the contents of `send` before `recv` changes.
+    /// Sends data to one member and receives data from one member at the same time. The sent data are the contents of
+    /// `send` before the received data change the blocks `recv`.
     Exchange {
         /// Rank of the receiver in the communicator.
         to: u32,
@@ -94,7 +95,7 @@ pub enum Step {
         /// Use of the received data.
         then: Then,
     },
-    /// Starts a send of `piece`, which does not change until [`Step::WaitAll`].
+    /// Starts a send of `piece`. The blocks of `piece` do not change until [`Step::WaitAll`].
     StartSend {
         /// Rank of the receiver in the communicator.
         to: u32,
@@ -107,51 +108,52 @@ pub enum Step {
         from: u32,
         /// Blocks in which the received data are stored or combined.
         piece: Piece,
-        /// Use of the data when the receive is waited for.
+        /// Use of the data when a later step waits for the receive.
         then: Then,
     },
-    /// Waits for all started sends and receives.
+    /// Waits for all sends and receives that the schedule started.
     WaitAll,
-    /// Waits for the receive that was posted `back` receives before the last open receive.
+    /// Waits for one receive: the receive that was posted `back` receives before the last receive that no step has
+    /// waited for.
     WaitRecv {
-        /// 0 for the last open receive.
+        /// 0 selects the last posted receive that no step has waited for.
         back: u32,
     },
-    /// Waits for all started sends.
+    /// Waits for all sends that the schedule started.
     WaitSends,
-    /// Copies `from` to `to`, block by block. The pieces have equally many blocks and do not overlap.
+    /// Copies the blocks of `from` to the blocks of `to`. Both selections have equally many blocks and do not overlap.
     Copy {
         /// Blocks that are copied.
         from: Piece,
         /// Blocks to which the data are copied.
         to: Piece,
     },
-    /// Combines `from` with `to`, block by block.
+    /// Combines each block of `from` with the corresponding block of `to`.
     Combine {
-        /// Blocks of the other operand.
+        /// Blocks whose contents are combined with the blocks of `to`.
         from: Piece,
-        /// Blocks of this member's operand, which become the result.
+        /// Blocks of this member's operand, in which the result is stored.
         to: Piece,
-        /// Side of the operator on which `from` is.
+        /// Whether `from` is the left or the right operand.
         side: Side,
     },
-    /// This member's part in the collective is complete.
+    /// The member has no more steps in the collective.
     Done,
 }
 
 impl Blocks {
-    /// A single block.
+    /// Selects the single block `block`.
     pub const fn one(block: u32) -> Self {
         Blocks::Up { first: block, count: 1 }
     }
 
-    /// Number of blocks in a layout of `parts` blocks.
+    /// Number of selected blocks in a layout of `parts` blocks.
     pub fn count(self, parts: u32) -> u32 {
         match self {
             Blocks::All | Blocks::Down(_) => parts,
             Blocks::Up { count, .. } => count,
             Blocks::Bit(bit) => {
-                // In each range of 2^(bit+1) block numbers, the upper half has the bit set.
+                // In each range of 2^(bit+1) block indices, the upper half has the bit set.
                 let half = 1u64 << bit;
                 let (full, rest) = (u64::from(parts) / (2 * half), u64::from(parts) % (2 * half));
                 (full * half + rest.saturating_sub(half)) as u32
@@ -159,7 +161,7 @@ impl Blocks {
         }
     }
 
-    /// Indices of the blocks in order, in a layout of `parts` blocks.
+    /// Indices of the selected blocks in order, in a layout of `parts` blocks.
     pub fn indices(self, parts: u32) -> impl Iterator<Item = u32> {
         let wide = u64::from(parts);
         let steps = if let Blocks::Bit(_) = self { parts } else { self.count(parts) };
@@ -185,30 +187,31 @@ impl Piece {
 }
 
 impl Space {
-    /// All blocks of this space.
+    /// All blocks of this buffer.
     pub const fn all(self) -> Piece {
         Piece { space: self, blocks: Blocks::All }
     }
 
-    /// One block of this space.
+    /// Block `block` of this buffer.
     pub const fn one(self, block: u32) -> Piece {
         Piece { space: self, blocks: Blocks::one(block) }
     }
 
-    /// No block: the piece of a message without data.
+    /// No blocks of this buffer, for a message without data.
     pub(super) const fn nothing(self) -> Piece {
         self.up(0, 0)
     }
 
-    /// `count` blocks of this space upwards from `first`, cyclically.
+    /// `count` blocks of this buffer in ascending order, starting with block `first`, and continuing with block 0 after
+    /// the last block.
     pub const fn up(self, first: u32, count: u32) -> Piece {
         Piece { space: self, blocks: Blocks::Up { first, count } }
     }
 }
 
 impl Side {
-    /// Side of the operand of `peer` in rank order, if the data of `peer` and of this member `me` belong to adjacent
-    /// ranges of ranks.
+    /// Position (left or right) of the data of member `peer` in an operation with the data of member `me`, if the
+    /// operands are in rank order.
     pub(super) const fn of(peer: u32, me: u32) -> Self {
         if peer < me { Side::Left } else { Side::Right }
     }

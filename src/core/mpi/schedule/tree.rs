@@ -1,11 +1,11 @@
-//! Phases of collectives that use binomial trees. The parent of relative rank v > 0 is v without its lowest set bit;
-//! the subtree of v is [v, v + lowest bit).
+//! Phases of collectives that use binomial trees. The parent of relative rank v > 0 is v without its lowest set bit.
+//! The subtree of v consists of the relative ranks [v, v + lowest bit).
 
 use super::phase::{Numbering, PhaseStep};
 use super::seat::Seat;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// Number of children of relative rank `v`; child k is v + 2^k.
+/// Number of children of relative rank `v`; the child with index k is v + 2^k.
 pub(super) fn children(seat: Seat, v: u32) -> u32 {
     // A child v + 2^k exists if 2^k is below the lowest set bit of v, and v + 2^k is below the number of members.
     v.trailing_zeros().min(u32::BITS - (seat.size - 1 - v).leading_zeros())
@@ -20,7 +20,7 @@ fn parent(seat: Seat, v: u32) -> u32 {
     seat.member(v & (v - 1))
 }
 
-/// Blocks of the subtree at relative rank `v`, where `v` is its parent plus 2^`k`, or the root.
+/// Blocks of the subtree at relative rank `v`. `v` is the root, or `v` is its parent plus 2^`k`.
 fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Piece {
     let count = (1u32 << k).min(seat.size - v);
     let first = match numbering {
@@ -30,7 +30,8 @@ fn subtree(seat: Seat, v: u32, k: u32, space: Space, numbering: Numbering) -> Pi
     space.up(first, count)
 }
 
-/// Receives the contributions of the children, nearest first, and combines them; then sends the result to the parent.
+/// A member receives the contributions of its children, nearest child first, and combines them. Then the member sends
+/// the result to its parent.
 pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     let children = children(seat, v);
@@ -44,7 +45,7 @@ pub(super) fn reduce(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Receives the data from the parent, then sends them to the children, farthest first.
+/// A member receives the data from its parent, then sends the data to its children, farthest child first.
 pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
@@ -53,8 +54,8 @@ pub(super) fn bcast(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     })
 }
 
-/// Receives the blocks of the children's subtrees, nearest first; then sends the blocks of its own subtree to the
-/// parent.
+/// A member receives the blocks of its children's subtrees, nearest child first. Then the member sends the blocks of
+/// its own subtree to its parent.
 pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     let v = seat.relative();
     let children = children(seat, v);
@@ -70,8 +71,8 @@ pub(super) fn gather(seat: Seat, round: u32, hold: Space) -> PhaseStep {
     }
 }
 
-/// Receives the blocks of its subtree from the parent, then sends the blocks of the children's subtrees, farthest
-/// first.
+/// A member receives the blocks of its subtree from its parent, then sends the blocks of its children's subtrees,
+/// farthest child first.
 pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering) -> PhaseStep {
     let v = seat.relative();
     down(seat, v, round, |child| match child {
@@ -86,8 +87,8 @@ pub(super) fn scatter(seat: Seat, round: u32, hold: Space, numbering: Numbering)
     })
 }
 
-/// Like [`scatter`] of blocks by relative rank from the output, but only the first `filled` blocks have data. Empty
-/// messages are not sent.
+/// Like [`scatter`] of blocks by relative rank from the output buffer, but only the first `filled` blocks contain data.
+/// No member sends an empty message.
 pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> PhaseStep {
     let v = seat.relative();
     if v > 0 && v >= filled {
@@ -111,8 +112,8 @@ pub(super) fn scatter_filled(seat: Seat, round: u32, filled: u32) -> PhaseStep {
     PhaseStep::Do(Step::Send { to: seat.member(child), piece })
 }
 
-/// Step in `round` of a pass down the tree: calls `step` with `None` for the receive from the parent, or with the k of
-/// the child v + 2^k for a send.
+/// Step of a member in `round` of a pass down the tree. The function `step` gets `None` for the receive from the
+/// parent, or the k of the child v + 2^k for a send.
 fn down(seat: Seat, v: u32, round: u32, step: impl FnOnce(Option<u32>) -> Step) -> PhaseStep {
     let children = children(seat, v);
     if v == 0 {

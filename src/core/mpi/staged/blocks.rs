@@ -1,8 +1,9 @@
-//! Node-aware collectives with one block per rank: gather, scatter and allgather. The same form, that of Open MPI's
-//! component `han` in 5.0, is used for every library. All nodes must have equally many members.
+//! Node-aware collectives with one block per rank: gather, scatter and allgather. For every MPI library, mcpsim uses
+//! the algorithm of Open MPI's component `han` in 5.0. All nodes must have equally many members.
 //!
-//! Blocks in [`Space::Node`] are ordered by node, then by place, so the members of a node have adjacent blocks. If
-//! this is not the order of ranks, a rank that holds all blocks copies all blocks to reorder them, as in Open MPI.
+//! Blocks in [`Space::Node`] are ordered by node, then by index of the member on its node, so the blocks of a node's
+//! members are adjacent. If this is not the order of ranks, a rank that holds all blocks reorders the blocks by
+//! copying, as in Open MPI.
 //!
 //! | collective | stages |
 //! |---|---|
@@ -37,7 +38,7 @@ impl Staged {
         matches!(self.call.collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
     }
 
-    /// Size of the buffer, or of all blocks together.
+    /// Size of the buffer, or total size of the blocks of all ranks.
     pub(in crate::mpi) fn buffer(&self) -> Bytes {
         if self.is_by_block() { times(self.whole.size, self.call.comm.size()) } else { self.whole.size }
     }
@@ -46,12 +47,12 @@ impl Staged {
         self.call.comm.rank() == self.call.root
     }
 
-    /// Returns `size` if `does`, else 0 bytes.
+    /// Returns `size` if `does` is true, otherwise 0 bytes.
     fn if_so(does: bool, size: Bytes) -> Bytes {
         if does { size } else { Bytes::ZERO }
     }
 
-    /// Stage `n`: `Some(None)` if this rank does not take part, `None` after the last stage.
+    /// Stage `n`: `Some(None)` if this rank does not take part in the stage, `None` after the last stage.
     pub(super) fn of_blocks(&self, n: u32) -> Option<Option<FlatStage>> {
         use Collective::{Allgather, Bcast, Gather, Scatter};
         let (root_node, root_place) = self.root;
@@ -60,7 +61,7 @@ impl Staged {
         let crooked = Self::if_so(!self.nodes.is_in_order(), all);
         let at_place = |place: u32| self.here.1 == place;
         Some(match (self.call.collective, n) {
-            // The root of a stage copies its own block.
+            // The root of an inner collective copies its own block.
             (Gather, 0) => self.block_stage(Among::Node, Gather, root_place, Self::if_so(at_place(root_place), block)),
             (Gather, 1) => {
                 let copied = Self::if_so(self.is_root(), node_s);
@@ -80,8 +81,8 @@ impl Staged {
         })
     }
 
-    /// Stage that this rank executes for `collective` among the members `among`; `None` if the rank does not take
-    /// part. The rank copies `copied` bytes before the stage.
+    /// Stage that this rank executes for `collective` among the members `among`; `None` if the rank does not take part
+    /// in the stage. The rank copies `copied` bytes before the stage.
     fn block_stage(&self, among: Among, collective: Collective, root: u32, copied: Bytes) -> Option<FlatStage> {
         let (each, block) = (self.mine.size(), self.whole.size);
         let (unit, first) = match among {
@@ -114,18 +115,18 @@ impl Staged {
         Some(FlatStage { schedule, layout, comm, input, output, copied, kind, started: false })
     }
 
-    /// Layout of all blocks, ordered by node.
+    /// Layout of the blocks of all members, ordered by node.
     fn by_nodes(&self) -> BlockLayout {
         let inner = Box::new(self.by_rank());
         BlockLayout::Window { start: 0, whole: self.buffer(), inner }
     }
 
-    /// Layout of all blocks, ordered by rank.
+    /// Layout of the blocks of all members, ordered by rank.
     fn by_rank(&self) -> BlockLayout {
         BlockLayout::Uniform { block: self.whole.size, parts: self.call.comm.size() }
     }
 
-    /// Copies from the program's buffers before the first stage.
+    /// Copies from the program's buffers that this rank makes before the first stage.
     pub(in crate::mpi) fn moves_before(&self) -> Vec<BlockMove> {
         match self.call.collective {
             Collective::Gather | Collective::Allgather => self.moves(false, |block| block == self.call.comm.rank()),
@@ -134,7 +135,7 @@ impl Staged {
         }
     }
 
-    /// Copies to the program's buffers after the last stage.
+    /// Copies to the program's buffers that this rank makes after the last stage.
     pub(in crate::mpi) fn moves_after(&self) -> Vec<BlockMove> {
         match self.call.collective {
             Collective::Gather => self.moves(true, |_| self.is_root()),
@@ -150,7 +151,8 @@ impl Staged {
         Self::if_so(crooked, self.buffer())
     }
 
-    /// Copies of the blocks of the members that satisfy `wanted`: to the output if `out` is set, else from the input.
+    /// Copies of the blocks of the members that satisfy `wanted`. The copies go to the output buffer if `out` is set,
+    /// otherwise from the input buffer.
     fn moves(&self, out: bool, wanted: impl Fn(u32) -> bool) -> Vec<BlockMove> {
         let each = self.mine.size();
         let moved = |member: u32| {

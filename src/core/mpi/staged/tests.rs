@@ -1,4 +1,5 @@
-//! Checks outputs of every rank by MPI-3.1, chapter 5, for every placement, and messages and bytes counted by hand.
+//! Checks the outputs of every rank against MPI-3.1, chapter 5, for every placement. Compares messages and bytes with
+//! counts made by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::platform::{
 use crate::rank::{Call, Completion, Message, Pattern, Payload, Rank, Reply, ReplyKind, Source};
 use crate::units::{Bytes, SimTime};
 
-/// A buffer of 8-byte items; each item is the sum of the items combined in it.
+/// A buffer of 8-byte items. Each item is the sum of the contributions combined in it.
 type Items = Vec<u64>;
 
-/// A mover that adds items.
+/// A [`Mover`] that adds items.
 struct Adder {
     spaces: [Items; 5],
 }
@@ -69,7 +70,7 @@ impl Mover for Adder {
 struct StagedCase<'a> {
     library: Library,
     collective: Collective,
-    /// Number of the node of each rank.
+    /// Node of each rank.
     nodes: &'a [u32],
     root: u32,
     items: usize,
@@ -88,7 +89,7 @@ impl StagedRun {
         self.sends.values().fold((0, 0), |(count, bytes), (more, size)| (count + more, bytes + size))
     }
 
-    /// Numbers of messages and bytes between ranks on different nodes.
+    /// Number of messages and number of bytes between ranks on different nodes.
     fn across(&self, nodes: &[u32]) -> (u64, u64) {
         let across = self.sends.iter().filter(|((from, to), _)| nodes[*from as usize] != nodes[*to as usize]);
         across.fold((0, 0), |(count, bytes), (_, (more, size))| (count + more, bytes + size))
@@ -99,12 +100,12 @@ fn item(rank: u32, place: usize) -> u64 {
     (u64::from(rank) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(place as u32 % 61).wrapping_add(place as u64)
 }
 
-/// Whether each rank has a block of this many items.
+/// Whether `collective` has one block per rank.
 fn is_by_block(collective: Collective) -> bool {
     matches!(collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
 }
 
-/// Input of rank `rank`: its own block, or all blocks at the root of a scatter.
+/// Input buffer of rank `rank`: its own block, or all blocks at the root of a scatter.
 fn input(case: &StagedCase<'_>, rank: u32) -> Items {
     let StagedCase { collective, root, items, .. } = *case;
     let size = case.nodes.len();
@@ -119,15 +120,15 @@ fn input(case: &StagedCase<'_>, rank: u32) -> Items {
     }
 }
 
-/// State of a rank on the machine without time.
+/// State of a rank on the test machine without virtual time.
 struct RankAtWork {
     runner: Runner<Adder>,
-    /// Started sends and receives by request, with the completion if it has arrived.
+    /// Started sends and receives by request, with the completion after its arrival.
     open: BTreeMap<u32, Option<Option<Completion>>>,
     waits: Vec<u32>,
-    /// Whether the wait ends with the first completion.
+    /// Whether the rank's wait ends with the first completion.
     any: bool,
-    /// Whether the reply to the wait omits the completions.
+    /// Whether the reply to the rank's wait omits the completions.
     quiet: bool,
     next: u32,
     reply: Option<Vec<u32>>,
@@ -312,7 +313,7 @@ const COLLECTIVES: [Collective; 7] = [
     Collective::Scatter,
     Collective::Allgather,
 ];
-/// One library of each schedule style, and each library that chooses node-aware forms by default.
+/// One MPI library of each schedule style, and each MPI library that chooses node-aware algorithms by default.
 const LIBRARIES: [Library; 3] = [Library::Mpich3Flat, Library::OpenMpi50, Library::Mpich4];
 
 fn check(case: &StagedCase<'_>) -> StagedRun {
@@ -337,7 +338,7 @@ fn check(case: &StagedCase<'_>) -> StagedRun {
     ran
 }
 
-/// Placements of ranks on nodes: in blocks, in turn, and irregular.
+/// Placements of ranks on nodes: consecutive ranks on a node, ranks dealt to nodes in turn, and irregular.
 fn spreads(size: u32) -> Vec<Vec<u32>> {
     let of = |node: &dyn Fn(u32) -> u32| (0..size).map(node).collect::<Vec<u32>>();
     let mut spreads = vec![of(&|rank| rank % 3), of(&|rank| rank * 2 / size), of(&|rank| (rank * rank + rank / 3) % 4)];
@@ -401,10 +402,12 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
         assert_eq!(ran(library, Collective::Bcast, 0), ((11, 11 * n), (3, 3 * n)), "{library:?}");
         assert_eq!(ran(library, Collective::Reduce, 0).1.1 % n, 0);
     }
-    // The root is not a leader. MPICH sends one more message; Open MPI uses the members at the root's place.
+    // The root is not a node leader. MPICH sends one more message; Open MPI uses the members with the root's index on
+    // their nodes.
     assert_eq!(ran(Library::Mpich4, Collective::Bcast, 4), ((12, 12 * n), (3, 3 * n)));
     assert_eq!(ran(Library::OpenMpi50, Collective::Bcast, 4), ((11, 11 * n), (3, 3 * n)));
-    // Below 2 KiB MPICH reduces into the root's node: 2 messages in each node, and 3 messages between nodes.
+    // Below 2 KiB MPICH sends the reduced data of each node to a member of the root's node: 2 messages in each node,
+    // and 3 messages between nodes.
     assert_eq!(ran(Library::Mpich4, Collective::Reduce, 4), ((11, 11 * n), (3, 3 * n)));
     // The reductions within nodes send 8 messages. Rabenseifner's algorithm among four leaders has 2 · 2 rounds of 4
     // messages and sends 2 · 3 · n bytes. The bcasts within nodes send 8 messages.
@@ -416,7 +419,8 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
 
 #[test]
 fn blocks_cross_nodes_once_and_together() {
-    // The placements are four nodes of three ranks, in order and in turn; blocks have n bytes.
+    // The placements are four nodes of three ranks, with consecutive ranks on a node or ranks dealt in turn. Blocks
+    // have n bytes.
     let n = 800;
     for nodes in [(0..12).map(|rank| rank / 3).collect::<Vec<u32>>(), (0..12).map(|rank| rank % 4).collect()] {
         for library in LIBRARIES {
@@ -430,8 +434,8 @@ fn blocks_cross_nodes_once_and_together() {
                     assert_eq!(algorithm, Algorithm::NodeAware);
                     continue;
                 }
-                // In each node, two members send a message to the member at the root's place. Three messages with a
-                // node's blocks follow.
+                // In each node, two members send a message to the member with the root's index on the node. Three
+                // messages with a node's blocks follow.
                 assert_eq!(ran(Collective::Gather), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
                 assert_eq!(ran(Collective::Scatter), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
                 // Recursive doubling among leaders sends four messages of 3 n bytes and four of 6 n. Then two members
@@ -443,8 +447,8 @@ fn blocks_cross_nodes_once_and_together() {
     }
 }
 
-/// Compares with message counts that `pml_monitoring` of Open MPI 5.0.11 reported for one call on a node of two ranks
-/// and a node of three ranks.
+/// Compares message counts with the counts that `pml_monitoring` of Open MPI 5.0.11 reported for one call on a node of
+/// two ranks and a node of three ranks.
 #[test]
 fn blocks_go_as_open_mpi_counts_them() {
     for each in [2u32, 3] {
@@ -484,7 +488,7 @@ fn a_form_that_cannot_be_had_is_the_library_s_flat_one() {
         check(&StagedCase { library, collective: Collective::Bcast, nodes, root: 0, items: 1 })
     };
     for library in LIBRARIES {
-        // No library uses the node-aware form on one node, or with one rank per node.
+        // No library uses the node-aware algorithm on one node, or with one rank per node.
         assert_ne!(ran(library, &[0, 0, 0]).algorithm, Algorithm::NodeAware);
         assert_ne!(ran(library, &[0, 1, 2]).algorithm, Algorithm::NodeAware);
     }

@@ -5,14 +5,14 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS, MPI_ERR_RANK, MPI_PROC_NULL, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A Cartesian grid. A grid without dimensions has one place.
+/// A Cartesian grid. A grid without dimensions has one point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cart {
     dims: Vec<u32>,
     periods: Vec<bool>,
 }
 
-/// Partners of MPI_Cart_shift; MPI_PROC_NULL beyond an open end.
+/// Neighbours returned by MPI_Cart_shift; MPI_PROC_NULL beyond the boundary of a non-periodic dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
     /// Rank from which the caller receives.
@@ -21,24 +21,24 @@ pub struct Shift {
     pub destination: c_int,
 }
 
-/// One of the grids created by MPI_Cart_sub.
+/// One of the grids that MPI_Cart_sub creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubGrid {
     /// Grid of the remaining dimensions, to which the caller belongs.
     pub grid: Cart,
-    /// Ranks that the members of the sub-grid have in the whole grid, in order.
+    /// Ranks in the original grid of the members of the sub-grid, in order.
     pub members: Vec<u32>,
     /// Rank of the caller in `grid`.
     pub rank: u32,
-    /// Index of the sub-grid among all sub-grids, from 0.
+    /// Index of this sub-grid among all sub-grids, counted from 0.
     pub number: u32,
 }
 
 impl Cart {
-    /// Creates a grid for a communicator of `members`.
+    /// Creates a grid for a communicator with `members` members.
     ///
     /// # Errors
-    /// An extent is below 1, or there are more places than members.
+    /// An extent is below 1, or the grid has more points than the communicator has members.
     pub fn new(members: u32, dims: &[c_int], periods: &[bool]) -> Result<Self, Fault> {
         let mut places: u64 = 1;
         for (dimension, &extent) in dims.iter().enumerate() {
@@ -64,7 +64,7 @@ impl Cart {
         &self.periods
     }
 
-    /// Number of places in the grid.
+    /// Number of points in the grid.
     pub fn size(&self) -> u32 {
         self.dims.iter().product()
     }
@@ -97,7 +97,7 @@ impl Cart {
         Ok(rank)
     }
 
-    /// Partners of `rank` for a shift by `distance` along `direction`.
+    /// Source and destination of `rank` for a shift by `distance` along dimension `direction`.
     ///
     /// # Errors
     /// `direction` is not a dimension of the grid.
@@ -117,7 +117,7 @@ impl Cart {
         (0..self.dims.len()).flat_map(both).collect()
     }
 
-    /// Grid of the ranks that differ from `rank` only in the remaining dimensions.
+    /// Grid of the ranks whose coordinates differ from the coordinates of `rank` only in the remaining dimensions.
     pub fn sub(&self, rank: u32, remain: &[bool]) -> SubGrid {
         let mut grid = Cart { dims: Vec::new(), periods: Vec::new() };
         let (mut members, mut number, mut place, mut base) = (vec![0], 0, 0, 0);
@@ -139,8 +139,8 @@ impl Cart {
         SubGrid { grid, members, rank: place, number }
     }
 
-    /// New rank of the caller in MPI_Cart_map and MPI_Cart_create: its own rank, or MPI_UNDEFINED if it is outside the
-    /// grid.
+    /// New rank of the caller in MPI_Cart_map and MPI_Cart_create: its own rank, or MPI_UNDEFINED if the rank is
+    /// outside the grid.
     pub fn map(&self, rank: u32) -> c_int {
         if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
     }
@@ -152,8 +152,8 @@ impl Cart {
         places
     }
 
-    /// Reduces the coordinate `at` modulo the extent of a periodic dimension; `None` if it is outside a non-periodic
-    /// one.
+    /// Reduces the coordinate `at` modulo the extent of a periodic dimension. Returns `None` if the coordinate is
+    /// outside a non-periodic dimension.
     fn place(&self, dimension: usize, at: i64) -> Option<u32> {
         let extent = i64::from(self.dims[dimension]);
         let at = if self.periods[dimension] { at.rem_euclid(extent) } else { at };

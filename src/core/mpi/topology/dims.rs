@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_ERR_DIMS};
 use crate::mpi::fault::Fault;
 
-/// Replaces the zeros of `dims` so that the product is `nodes`. The new extents do not increase, and the greatest is
-/// as close as possible to the smallest. Of several such lists, the one with the greatest smallest extent is chosen,
-/// then the one with the greatest extent next to it.
+/// Replaces the zeros of `dims` so that the product is `nodes`. The new extents do not increase, and the greatest is as
+/// close as possible to the smallest. If several lists satisfy this condition, the list with the greatest smallest
+/// extent is chosen, then the list with the greatest second-smallest extent.
 ///
 /// # Errors
 /// `nodes` is below 1, an extent is below 0, or the product of the nonzero extents does not divide `nodes`.
@@ -62,8 +62,8 @@ fn spread(factors: &[u64]) -> u64 {
     factors.first().zip(factors.last()).map_or(u64::MAX, |(greatest, smallest)| greatest - smallest)
 }
 
-/// Extends the factors `found` by all lists of `count` factors with product `number`, and stores the best list in
-/// `best`.
+/// Extends the list of factors `found` by every possible list of `count` factors with product `number`, and stores the
+/// most balanced list in `best`.
 fn split(number: u64, count: usize, divisors: &[u64], found: &mut Vec<u64>, best: &mut Vec<u64>) {
     if count == 0 {
         let smaller_first = |factors: &[u64]| factors.iter().rev().copied().collect::<Vec<u64>>();

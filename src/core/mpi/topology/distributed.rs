@@ -10,7 +10,7 @@ use crate::mpi::fault::Fault;
 /// An edge as seen by one of the two members that it connects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Rank at the other end of the edge.
+    /// Rank of the other member that the edge connects.
     pub rank: u32,
     /// Weight of the edge; 1 if the graph has no weights.
     pub weight: c_int,
@@ -27,7 +27,7 @@ pub struct Neighbours {
     pub weighted: bool,
 }
 
-/// Arguments of one member to MPI_Dist_graph_create: edges (source, destination, weight).
+/// Edges (source, destination, weight) that one member passes to MPI_Dist_graph_create.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contribution {
     edges: Vec<(u32, u32, c_int)>,
@@ -59,8 +59,8 @@ impl Neighbours {
         Ok(Neighbours { sources: edges(sources)?, destinations: edges(destinations)?, weighted })
     }
 
-    /// Edges of a member from the messages of all contributors ([`Contribution::by_end`]), ordered by contributor; the
-    /// edges of a contributor keep their order.
+    /// Edges of a member, computed from the messages of all contributors ([`Contribution::by_end`]). The edges are
+    /// ordered by contributor, then as the contributor passed them.
     ///
     /// # Errors
     /// Some contributors passed weights and others did not.
@@ -81,7 +81,7 @@ impl Neighbours {
 }
 
 impl Contribution {
-    /// Arguments of MPI_Dist_graph_create: the next `degrees[i]` destinations belong to `sources[i]`.
+    /// Edges passed to MPI_Dist_graph_create: the next `degrees[i]` destinations belong to `sources[i]`.
     ///
     /// # Errors
     /// A degree is negative, the sum of the degrees exceeds the number of destinations, a source or destination is not
@@ -109,8 +109,9 @@ impl Contribution {
         Ok(Contribution { edges, weighted: weights.is_some() })
     }
 
-    /// Messages to the members that the edges connect. A message contains whether there are weights; then for each
-    /// edge whether it leads to the receiver of the message, the rank at the other end, and the weight.
+    /// Messages to the members that the edges connect. A message states whether the edges have weights. Then the
+    /// message lists for each edge: whether the edge leads to the receiver of the message, the rank of the other
+    /// member, and the weight.
     pub fn by_end(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut told = BTreeMap::new();
         for &(source, destination, weight) in &self.edges {
@@ -144,7 +145,7 @@ fn weight(weights: Option<&[c_int]>, place: usize) -> Result<c_int, Fault> {
 mod tests {
     use super::*;
 
-    /// Computes the edges of every member from the contributions `given`.
+    /// Computes the edges of every member from the edges `given` that each member passed.
     fn assemble(given: &[Contribution]) -> Result<Vec<Neighbours>, Fault> {
         let told: Vec<_> = given.iter().map(Contribution::by_end).collect();
         let heard = |member| {
@@ -160,8 +161,8 @@ mod tests {
         edges.iter().map(|edge| (edge.rank, edge.weight)).collect()
     }
 
-    /// A graph of four members. Three members pass its edges, some of which connect other members. Weights identify
-    /// the edges.
+    /// A graph of four members. Three members pass the edges of the graph, some of which connect other members. Weights
+    /// identify the edges.
     fn example() -> [Contribution; 4] {
         let given = |sources: &[c_int], degrees: &[c_int], to: &[c_int], weights: &[c_int]| {
             Contribution::new(4, sources, degrees, to, Some(weights)).unwrap()

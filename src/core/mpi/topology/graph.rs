@@ -5,8 +5,8 @@ use std::ffi::c_int;
 use crate::mpi::abi::{MPI_ERR_ARG, MPI_UNDEFINED};
 use crate::mpi::fault::Fault;
 
-/// A graph as passed to MPI_Graph_create: the neighbours of all nodes in one list, and for each node the index at
-/// which its neighbours end.
+/// A graph as passed to MPI_Graph_create: one list with the neighbours of all nodes, and for each node the index in
+/// this list at which the node's neighbours end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphTopology {
     index: Vec<u32>,
@@ -48,7 +48,7 @@ impl GraphTopology {
         self.index.len() as u32
     }
 
-    /// For each node, the index in `edges` at which its neighbours end.
+    /// For each node, the index in `edges` at which the neighbours of the node end.
     pub fn index(&self) -> &[u32] {
         &self.index
     }
@@ -68,8 +68,8 @@ impl GraphTopology {
         &self.edges[start as usize..self.index[rank] as usize]
     }
 
-    /// New rank of the caller in MPI_Graph_map and MPI_Graph_create: its own rank, or MPI_UNDEFINED if it is outside
-    /// the graph.
+    /// New rank of the caller in MPI_Graph_map and MPI_Graph_create: its own rank, or MPI_UNDEFINED if the rank is
+    /// outside the graph.
     pub fn map(&self, rank: u32) -> c_int {
         if rank < self.size() { rank as c_int } else { MPI_UNDEFINED }
     }

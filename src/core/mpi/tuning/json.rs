@@ -1,6 +1,6 @@
-//! Open MPI's dynamic rules in JSON, as Open MPI 6.0 reads them. The first entry whose range contains the communicator
-//! size applies, and within that entry the first whose range contains the message size. If no entry applies, Open MPI
-//! chooses.
+//! Open MPI's dynamic rules in JSON, as Open MPI 6.0 reads them. The first JSON object whose range contains the
+//! communicator size applies, and in it the first JSON object whose range contains the message size. If no object
+//! applies, Open MPI chooses the algorithm.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::mpi::names::collective_word;
 use crate::platform::{Collective, CollectiveRule, Method};
 use crate::units::Bytes;
 
-/// Open MPI's names of the algorithms of `collective`, in the order of their numbers from 1 on.
+/// Open MPI's names of the algorithms of `collective`, in the order of their identifiers, starting with 1.
 fn words(collective: Collective) -> &'static [&'static str] {
     match collective {
         Collective::Allgather => &["linear", "bruck-k-fanout", "recursive_doubling", "ring", "neighbor", "two_proc"],
@@ -41,7 +41,7 @@ fn words(collective: Collective) -> &'static [&'static str] {
     }
 }
 
-/// Names of other collectives that a file may contain; their entries are skipped.
+/// Names of other collectives that a rules file may contain. The reader skips their rules.
 const OTHERS: [&str; 9] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -54,7 +54,8 @@ const OTHERS: [&str; 9] = [
     "neighbor_alltoallw",
 ];
 
-/// Replaces commas before `}` and `]` by spaces: Open MPI's reader and its documented example permit them.
+/// Replaces a comma before `}` or `]` by a space, because Open MPI's reader and Open MPI's documented example permit
+/// such commas.
 fn without_trailing_commas(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let (mut comma, mut in_string, mut escaped) = (None, false, false);
@@ -152,7 +153,7 @@ pub(super) fn read(text: &str) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Number at `key`; "inf" is the greatest number. Returns `default` if the key is missing.
+/// Number at the JSON key `key`; "inf" is the greatest number. Returns `default` if the key is missing.
 fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> Result<u64, String> {
     match object.get(key) {
         None => Ok(default),
@@ -163,7 +164,7 @@ fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> 
     }
 }
 
-/// Method of an entry; `None` if the entry leaves the choice to Open MPI.
+/// Algorithm of a rule, with its parameters; `None` if the rule leaves the choice to Open MPI.
 fn method(collective: Collective, entry: &Map<String, Value>, place: &str) -> Result<Option<Method>, String> {
     let methods = numbered(collective);
     let names = words(collective);
@@ -190,7 +191,7 @@ fn method(collective: Collective, entry: &Map<String, Value>, place: &str) -> Re
     Ok(Some(parameters(collective, methods[at - 1], (fan, segment, reqs))))
 }
 
-/// Sub-ranges of `range` that are outside all ranges of `done`.
+/// Returns the parts of `range` that no range of `done` covers.
 fn rest(range: (u64, u64), done: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut parts = vec![range];
     for &(first, last) in done {
@@ -227,7 +228,7 @@ mod tests {
         let allreduce = |ranks, size| all.method(Collective::Allreduce, ranks, Bytes::new(size));
         assert_eq!(allreduce(63, 512), None);
         assert_eq!(allreduce(64, 512), Some(Algorithm::Nonoverlapping.into()));
-        // The second entry contains the size as well, but the first has precedence.
+        // The second JSON object contains the size as well, but the first object has precedence.
         assert_eq!(allreduce(128, 511), None);
         assert_eq!(allreduce(128, 511_999), Some(Algorithm::Nonoverlapping.into()));
         assert_eq!(allreduce(128, 512_000), Some(Algorithm::RecursiveDoubling.into()));

@@ -9,9 +9,9 @@
 //! }
 //! ```
 //!
-//! Times of `calc` are in nanoseconds. `a requires b` means that a starts after b ends, `a irequires b` that a starts
-//! after b starts. A rank has one core, so `cpu` must be 0. `nic` is ignored because the platform file defines a
-//! node's network ports.
+//! Times of `calc` are in nanoseconds. The line `a requires b` means that operation a starts after operation b ends.
+//! The line `a irequires b` means that operation a starts after operation b starts. A rank has one core, so `cpu` must
+//! be 0. mcpsim ignores `nic` because the platform file defines a node's network ports.
 
 use std::collections::HashMap;
 
@@ -89,7 +89,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Graph>, ImportError> {
     Ok(graphs)
 }
 
-/// Puts blanks around the signs in the line, so that each sign is a word.
+/// Puts blanks around the signs in the line, so that each sign becomes a separate word.
 fn separated(line: &str) -> String {
     let mut text = String::with_capacity(line.len() + 4);
     for sign in line.chars() {
@@ -128,7 +128,7 @@ fn without_comments(line: &str, in_comment: &mut bool) -> String {
     }
 }
 
-/// Reads a line between the braces of a rank: an operation or a dependence.
+/// Reads a line between the braces of a rank in a GOAL schedule: an operation or a dependence.
 fn operation(
     words: &mut Words<'_>,
     graph: &mut Graph,

@@ -1,7 +1,7 @@
-//! Program of a rank whose operations are ordered only by their dependences.
+//! Program of a rank whose operations are ordered only by dependences.
 //!
 //! Receives are posted and sends started as early as possible, in the order of the file. Then the first executable
-//! block of work is executed. If no operation is executable, the rank waits for the first request in progress.
+//! block of work is executed. If no operation is executable, the rank waits until one of its requests completes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Graph {
 #[derive(Debug, PartialEq)]
 pub(super) struct GraphNode {
     pub work: GraphWork,
-    /// Label of the operation in the schedule, for reports.
+    /// Label of the operation in the GOAL schedule, for reports.
     pub label: String,
     /// Number of operations on which this operation depends.
     pub needs: u32,
@@ -67,8 +67,8 @@ impl Graph {
 pub struct GraphProgram {
     graph: Arc<Graph>,
     needs: Vec<u32>,
-    /// Messages whose dependences are satisfied, in the order of the file. `work` contains the blocks of work whose
-    /// dependences are satisfied.
+    /// Sends and receives whose dependences are satisfied, in the order of the file. `work` contains the blocks of work
+    /// whose dependences are satisfied.
     messages: BTreeSet<u32>,
     work: BTreeSet<u32>,
     under_way: Vec<(u32, RequestId)>,
@@ -83,7 +83,7 @@ enum PendingOp {
     GraphWork(u32),
     Start(u32),
     Wait,
-    /// Tests for completions before the next block of work.
+    /// The call tests for completed requests before the next block of work.
     Look,
 }
 
@@ -110,7 +110,7 @@ impl GraphProgram {
         }
     }
 
-    /// Removes one dependence of each operation that `list` returns for `node`.
+    /// Removes one unsatisfied dependence of each operation that `list` returns for the operation `node`.
     fn satisfy(&mut self, list: impl Fn(&GraphNode) -> &[u32], node: u32) {
         let graph = self.graph.clone();
         for &next in list(&graph.nodes[node as usize]) {
@@ -163,7 +163,8 @@ impl GraphProgram {
         }
         let requests = || -> Requests { self.under_way.iter().map(|(_, id)| *id).collect() };
         if let Some(&node) = self.work.first() {
-            // Messages that have arrived meanwhile may enable other messages, which precede the next block of work.
+            // Messages that have arrived meanwhile may allow further sends and receives, which precede the next block
+            // of work.
             if !looked && !self.under_way.is_empty() {
                 let requests = requests();
                 self.pending = PendingOp::Look;

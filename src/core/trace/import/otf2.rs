@@ -1,8 +1,9 @@
 //! OTF2 archives of Score-P, read from the lines printed by `trace/otf2/read.c`.
 //!
-//! Time between regions of MPI functions is the program's code, from the end of `MPI_Init` to the beginning of
-//! `MPI_Finalize` if these regions exist. The events in a region describe the actions of its MPI function. The replay
-//! waits for all requests that complete in a region together, at the end of the region.
+//! A region is the execution of one function. The time between the regions of MPI functions is the time of the
+//! program's code. The replay begins at the end of `MPI_Init` and ends at the beginning of `MPI_Finalize`, if the
+//! archive has these regions. The events in a region describe the actions of its MPI function. If several requests
+//! complete in a region, the replay waits for all of them at the end of the region.
 
 mod program;
 mod rank;
@@ -38,16 +39,17 @@ enum TraceOperation {
     Send(MessageRecord),
     Recv(MessageRecord),
     Exchange(Box<(MessageRecord, MessageRecord)>),
-    /// Starts a send. The number is the slot of the request, the lowest free slot of the rank.
+    /// Starts a send. The integer is the request slot: the lowest integer that no other active request of the rank
+    /// uses.
     Isend(u32, MessageRecord),
     Irecv(u32, MessageRecord),
     Wait(Box<[u32]>),
-    /// Executes the collective with this index among the rank's collectives.
+    /// Executes a collective. The integer is the index of the collective among the rank's collectives.
     Collective(u32),
     Start(u32, u32),
 }
 
-/// A message: peer (a world rank), tag, communicator and size.
+/// A message: the peer's world rank, tag, communicator and size.
 #[derive(Clone, Copy, Debug)]
 struct MessageRecord {
     peer: Rank,
@@ -56,11 +58,11 @@ struct MessageRecord {
     bytes: u64,
 }
 
-/// A collective as called by a rank.
+/// A collective of an OTF2 archive, as called by one rank.
 #[derive(Clone, Debug)]
 struct Otf2Collective {
     function: Option<LoggedFunction>,
-    /// OTF2's number of the collective operation.
+    /// Identifier of the collective operation in OTF2.
     op: u32,
     comm: u32,
     root: u32,
@@ -82,7 +84,7 @@ pub(super) struct RankActions {
 enum CommMembers {
     Group(Group),
     Own,
-    /// An intercommunicator, which has two groups.
+    /// An intercommunicator, which has two groups of members.
     Inter,
 }
 
@@ -91,11 +93,11 @@ enum CommMembers {
 struct MpiRegion {
     name: String,
     function: Option<LoggedFunction>,
-    /// Whether time in the region is treated as the program's code, as for `MPI_File_*`.
+    /// Whether the time in the region counts as time of the program's code, as for `MPI_File_*`.
     is_code: bool,
 }
 
-/// Definitions shared by all ranks.
+/// Definitions of an OTF2 archive, which all ranks share.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     ticks: f64,
@@ -109,7 +111,7 @@ pub(super) struct Definitions {
 pub(super) struct Archive {
     definitions: Arc<Definitions>,
     ranks: Vec<Arc<RankActions>>,
-    /// Whether data sizes of an alltoallv were estimated.
+    /// Whether the data sizes of an alltoallv were estimated.
     pub estimated: bool,
 }
 
@@ -118,7 +120,7 @@ fn error(what: impl Into<String>) -> ImportError {
 }
 
 impl Definitions {
-    /// Communicator `number` as seen by world rank `rank`.
+    /// Communicator with the OTF2 identifier `number`, as seen by world rank `rank`.
     fn comm(&self, number: u32, rank: Rank) -> Result<CommMember, ImportError> {
         let id = number.checked_add(1).filter(|id| *id < u32::MAX / 2 - 1);
         let id = id.ok_or_else(|| error(format!("expected communicators up to 2^31 - 4; found {number}")))?;
@@ -140,7 +142,7 @@ impl Definitions {
 
     fn define(&mut self, words: &mut Words<'_>, kind: &str, ranks: Option<usize>) -> Result<(), ImportError> {
         match kind {
-            // An archive that mcpsim wrote shows activities over time, but lacks data that a replay needs.
+            // An OTF2 archive that mcpsim wrote shows activities over time, but lacks data that a replay needs.
             "creator" if words.peek() == Some("mcpsim") => {
                 return Err(error(
                     "an archive that mcpsim wrote: it lacks the trace that a replay needs, mcpsim.trace in its directory; \
@@ -186,10 +188,10 @@ fn number(words: &mut Words<'_>, what: &str) -> Result<u64, ImportError> {
 }
 
 impl Archive {
-    /// Reads the lines that `read.c` prints.
+    /// Reads the lines that the C program `read.c` prints.
     ///
     /// # Errors
-    /// An error in the lines, or a call that cannot be replayed.
+    /// The error in the lines, or an MPI call that cannot be replayed.
     pub fn read(mut lines: impl BufRead) -> Result<Archive, ImportError> {
         let mut definitions = Definitions::default();
         let mut ranks: Option<usize> = None;
@@ -247,7 +249,7 @@ impl Archive {
 }
 
 impl Definitions {
-    /// Checks the definitions of a run of `ranks` ranks.
+    /// Checks the definitions of an OTF2 archive of `ranks` ranks.
     fn check(&self, ranks: usize) -> Result<(), ImportError> {
         if ranks == 0 {
             return Err(error("expected the archive of an MPI program; found no ranks of MPI"));

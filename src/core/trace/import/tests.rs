@@ -1,4 +1,4 @@
-//! Traces of other tools: compares times with those computed by hand, and checks errors.
+//! Traces of other tools: compares predicted times with times computed by hand, and checks errors.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) fn execute(import: &ImportedTrace, options: RunOptions) -> Result<Out
     Simulation::new(&platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// Final clocks of the ranks in ns.
+/// Final virtual times of the ranks in ns.
 fn clocks(format: TraceFormat, text: &str) -> Vec<u64> {
     run(format, text).unwrap().per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
 }
@@ -65,18 +65,18 @@ fn deeds_take_what_the_machine_says() {
     let text = "0 init\n1 init\n1 Irecv 0 100\n0 send 1 1e2\n1 compute 50\n1 wait\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 1100]);
     // Datatype 1 is an int of 4 bytes, so the first message takes 1400 ns. The second message leaves after 1000 ns of
-    // work and takes 1000 + 800 ns. The receiver waits for one request, then for all.
+    // work and takes 1000 + 800 ns. The receiver waits for one request, then for all requests.
     let text = "0 isend 1 1 100 1\n0 compute 1000\n0 isend 1 2 100 0\n0 waitall 2\n\
                 1 irecv 0 2 100 0\n1 irecv 0 1 100 1\n1 wait 0 1 1\n1 compute 1\n1 waitall\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [1000, 2800]);
-    // A request completed by a test is not waited for again.
+    // A rank does not wait again for a request that a test completed.
     let text = "0 send 1 0 100\n1 irecv 0 0 100\n1 compute 2000\n1 test 0 1 0\n1 wait 0 1 0\n1 sleep 1e-6\n";
     assert_eq!(clocks(TraceFormat::TimeIndependent, text), [0, 3000]);
 }
 
 #[test]
 fn a_collective_of_some_ranks_is_told_from_one_of_all_where_it_has_a_size_for_each() {
-    // SMPI's line for an allgatherv among three of the six ranks does not contain the communicator.
+    // SMPI's line for an allgatherv among three of the six ranks does not name the communicator.
     let lines: String = (0..6).map(|rank| format!("{rank} allgatherv 1 1 2 3 0 0\n")).collect();
     assert_eq!(
         error(TraceFormat::TimeIndependent, &lines),
@@ -107,19 +107,20 @@ fn collectives_are_those_of_the_machine() {
     }
 }
 
-/// Lines that SMPI 3.32 writes, which differ between ranks, with the number of bytes that all ranks send.
+/// Lines that SMPI 3.32 writes and that differ between ranks, with the number of bytes that all ranks send.
 #[test]
 fn what_only_some_ranks_know_of_a_collective_is_taken_from_their_lines() {
     let int_and_double = "1 0";
     for (lines, count, bytes) in [
-        // The lists of ranks other than the root contain zeros; the root uses MPI_IN_PLACE and sends nothing.
+        // In the lines of ranks other than the root, the list of sizes contains zeros. The root uses MPI_IN_PLACE and
+        // sends nothing.
         ("gatherv 10 0 0 1 1 1|gatherv 20 10 20 1 1 1", 1, 40),
         ("gatherv 10 10 20 0 1 1|gatherv 20 0 0 0 1 1", 1, 80),
         ("gather 10 10 1 1 1|gather 0 10 1 1 1", 1, 40),
         ("gather 0 10 0 1 1|gather 10 10 0 1 1", 1, 40),
         ("scatterv 0 0 10 1 1 1|scatterv 10 20 20 1 1 1", 1, 40),
         ("scatter 0 10 1 1 1|scatter 10 0 1 1 1", 1, 40),
-        // The two datatypes of a line are those of the send and of the receive: 20 ints have the size of 10 doubles.
+        // The two datatypes in a line belong to the send and to the receive. 20 ints have the same size as 10 doubles.
         ("gather 20 10 0 DT|gather 20 10 0 DT", 1, 80),
         ("gatherv 20 10 10 0 DT|gatherv 20 0 0 0 DT", 1, 80),
         ("scatter 20 10 0 DT|scatter 20 10 0 DT", 1, 80),
@@ -164,11 +165,11 @@ fn wrong_deeds_name_the_line_and_what_was_expected() {
 #[test]
 fn operations_start_when_what_they_need_is_there() {
     // The send starts after 100 ns of work. The work after the receive starts when the message has arrived at 100 +
-    // 1000 + 8 ns. Meanwhile the rank has 5000 ns of other work.
+    // 1000 + 8 ns. The rank also has 5000 ns of independent work.
     let text = "num_ranks 2\nrank 0 {\nl1: calc 100 cpu 0\nl2: send 8b to 1 tag 3 nic 1\nl2 requires l1\n}\n\
                 rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50\nl2 requires l1\n}\n";
     assert_eq!(clocks(TraceFormat::Goal, text), [100, 1158]);
-    // Work without dependences starts first. The message that arrived meanwhile enables the answer, which is sent
+    // Work without dependences starts first. The message that arrived meanwhile allows the rank to send the answer
     // before the second block of work.
     let text = "num_ranks 2 // two\nrank 0 {\nl1: send 8b to 1\nl2: recv 8b from 1\n}\n/* the\nother */\nrank 1 {\n\
                 l1: recv 8b from -1 tag -1\nl2: calc 3000\nl3: calc 3000\nl4: send 8b to 0\nl4 requires l1\n}\n";
@@ -208,7 +209,7 @@ const DEEDS: &str = "0 init\n1 init\n0 isend 1 1 100 1\n0 test 0 1 1\n0 waitall\
 const SCHEDULE: &str = "num_ranks 2\nrank 0 {\na: calc 700\nb: send 8b to 1 tag 3\nb irequires a\nc: recv 8b from -1\n}\n\
     rank 1 {\nl1: recv 8b from 0 tag 3\nl2: calc 50 cpu 0\nl2 requires l1\nsend 8b to 0\n}\n";
 
-/// Generates text of some signs, or a number beyond some limit.
+/// Generates a text of random signs, or an integer beyond a limit of the format.
 fn new_text() -> impl Strategy<Value = String> {
     let extreme =
         ["-1", "16777215", "4294967295", "9223372036854775807", "18446744073709551615", "1e15", "1e300", "nan"];

@@ -1,10 +1,10 @@
 //! Time-independent traces of SimGrid/SMPI (`smpi/trace-ti`): one action per line, `RANK ACTION ARGUMENTS`, and
 //! comment lines with `#`.
 //!
-//! A size is a number of items, optionally followed by the number of their datatype. The default datatype is the byte,
-//! or the double if `init` has an argument. Work is in flops. Both forms of point-to-point lines are supported: `send
-//! PEER TAG COUNT [TYPE]`, and `send PEER COUNT` of versions before 3.21, whose `wait` waits for the last started
-//! request.
+//! A size is a number of items, optionally followed by the identifier of a datatype. The default datatype is the byte,
+//! or the double if the action `init` has an argument. Work is in flops. Both forms of point-to-point lines are
+//! supported: `send PEER TAG COUNT [TYPE]`, and `send PEER COUNT` of versions before 3.21, whose `wait` waits for the
+//! last started request.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::units::{Bytes, Rate, SimSpan};
 /// Greatest number of ranks that a trace may have.
 const MOST_RANKS: usize = 1 << 24;
 
-/// Size of each datatype in bytes, by SMPI's number of the datatype (SimGrid, `smpi_datatype.cpp`).
+/// Size of each datatype in bytes, indexed by SMPI's identifier of the datatype (SimGrid, `smpi_datatype.cpp`).
 const TYPES: [u64; 60] = [
     8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8, 8, 16, 16, 8, 8, 8,
     16, 16, 4, 4, 8, 16, 8, 16, 16, 4, 2, 4, 8, 16, 32, 1, 8, 16, 32, 0, 0, 1, 8, 8,
@@ -36,7 +36,7 @@ pub(super) enum TiAction {
     Isend(TiMessage, SendMode),
     Recv(TiMessage),
     Irecv(TiMessage),
-    /// Waits for the request with this sender, receiver and tag.
+    /// Waits for the request of the message with this sender, receiver and tag.
     Wait(i64, i64, i64),
     WaitLast,
     WaitAll,
@@ -46,7 +46,7 @@ pub(super) enum TiAction {
     Exchange(Option<TiMessage>, TiMessage),
 }
 
-/// A message: the other rank and the tag (any if negative), and the number of bytes.
+/// A message: the peer's rank, the tag (any rank or any tag if negative), and the number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TiMessage {
     peer: i64,
@@ -54,7 +54,7 @@ pub(super) struct TiMessage {
     size: u64,
 }
 
-/// Data sizes of a collective.
+/// Data sizes of a collective in a time-independent trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TiAmount {
     Same(u64),
@@ -88,7 +88,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Vec<TiAction>>, ImportError> {
     Ok(actions)
 }
 
-/// Number of bytes of `count` items of `size` bytes. `count` must be a whole number.
+/// Number of bytes of `count` items of `size` bytes. `count` must be an integer.
 fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
     let bytes = count.max(0.0).trunc() * size as f64;
     if bytes > 9e15 {
@@ -97,8 +97,8 @@ fn bytes(words: &Words<'_>, count: f64, size: u64) -> Result<u64, ImportError> {
     Ok(bytes as u64)
 }
 
-/// Reads an optional datatype number and returns the size of the datatype in bytes; without a number, returns
-/// `default`.
+/// Reads an optional datatype identifier and returns the size of the datatype in bytes; `default` if the line has no
+/// identifier.
 fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
     let Some(word) = words.next() else { return Ok(default) };
     if word == "-1" {
@@ -108,13 +108,13 @@ fn datatype(words: &mut Words<'_>, default: u64) -> Result<u64, ImportError> {
     size.ok_or_else(|| words.error(format!("expected the number of a datatype, 0 to 59; found \"{word}\"")))
 }
 
-/// Number of bytes of `count` items of the datatype whose optional number is read next.
+/// Number of bytes of `count` items. The next word of the line may be the identifier of their datatype.
 fn typed(words: &mut Words<'_>, count: f64, default: u64) -> Result<u64, ImportError> {
     let size = datatype(words, default)?;
     bytes(words, count, size)
 }
 
-/// Reads a list of `ranks` counts.
+/// Reads a list of `ranks` item counts from a line.
 fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
     if words.left() < ranks {
         return Err(words.error(format!(
@@ -125,10 +125,11 @@ fn counts(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> 
     (0..ranks).map(|_| words.amount("a count")).collect()
 }
 
-/// Reads the counts of a reduce-scatter. For MPI_Reduce_scatter_block of `n` elements SMPI writes `n` zeros and no
-/// flops.
+/// Reads the item counts of a reduce-scatter. For an MPI_Reduce_scatter_block of `n` elements, SMPI writes `n` zeros
+/// and no flops.
 fn scattered(words: &mut Words<'_>, ranks: usize) -> Result<Vec<f64>, ImportError> {
-    // The last word of the line is the datatype. The zero before it is at the position of the flops.
+    // The last word of the line is the datatype identifier. The zero before the datatype identifier is in the position
+    // of the flops.
     let zeros = words.left().saturating_sub(1);
     if zeros == 0 || words.rest().take(zeros).any(|word| word != "0") {
         return counts(words, ranks);
@@ -183,7 +184,8 @@ fn action(
                 );
             }
             if sends && peer < 0 {
-                // SMPI writes this form for messages to MPI_PROC_NULL; SMPI's own replay reads only this form.
+                // SMPI writes this form of a line for messages to MPI_PROC_NULL. SMPI's own replay accepts only this
+                // form.
                 return words.end();
             }
             let mode = if name.ends_with("ssend") { SendMode::Synchronous } else { SendMode::Standard };
@@ -215,7 +217,7 @@ fn action(
             to.push(TiAction::Test(from, at, tag));
         }
         "waitall" => {
-            // The line contains only the number of requests. Like SMPI's replay, this one waits for all requests.
+            // The line contains only the number of requests. Like SMPI's replay, mcpsim waits for all requests.
             words.next();
             to.push(TiAction::WaitAll);
         }
@@ -249,8 +251,8 @@ fn action(
             let sent = typed(words, sent, *default)?;
             let received = typed(words, received, *default)?;
             let at_root = root as usize == rank;
-            // The root of a gather with MPI_IN_PLACE sends nothing, and in a scatter only the receivers' lines contain
-            // the size of a block.
+            // The root of a gather with MPI_IN_PLACE sends nothing. In a scatter, only the receivers' lines contain the
+            // size of a block.
             let size = match collective {
                 C::Gather if at_root => received,
                 C::Scatter if !at_root => received,
@@ -264,7 +266,7 @@ fn action(
             let root = root(words)?;
             let sent = typed(words, sent, *default)?;
             let size = datatype(words, *default)?;
-            // In the lines of ranks other than the root, only the size of the rank's own block is known; the list
+            // The line of a rank other than the root contains only the size of the rank's own block; the list of sizes
             // contains zeros.
             let amount = if root as usize == rank { each(words, list, size)? } else { TiAmount::Same(sent) };
             to.push(TiAction::Collective(C::Gatherv, root, amount));
@@ -318,18 +320,18 @@ fn action(
     words.end()
 }
 
-/// Program of a rank that repeats the actions of its lines.
+/// Program of a rank that repeats the actions in the rank's lines.
 pub struct TiProgram {
     actions: Arc<Vec<TiAction>>,
     next: usize,
     rank: Rank,
     flops: Rate,
     comm: CommMember,
-    /// Requests that have not been waited for, with sender, receiver and tag, in the order of their start.
+    /// Requests for which the rank has not waited, with sender, receiver and tag, in the order of their start.
     pending: Vec<((i64, i64, i64), RequestId)>,
-    /// Request started by the last call.
+    /// Sender, receiver and tag of the request that the last call started.
     starting: Option<(i64, i64, i64)>,
-    /// Request tested by the last call.
+    /// Index in `pending` of the request that the last call tested.
     tested: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Reader of the words of a line. Error messages state the line.
+//! Reader of the words of one line of a trace. Error messages name the line.
 
 use super::ImportError;
 
@@ -45,7 +45,7 @@ impl<'a> Words<'a> {
         word.parse().map_err(|_| self.error(format!("expected {what}, a whole number; found \"{word}\"")))
     }
 
-    /// Reads a number of at least 0; the form 1e6 is permitted.
+    /// Reads a non-negative number; the form 1e6 is permitted.
     pub fn amount(&mut self, what: &str) -> Result<f64, ImportError> {
         let word = self.expect(what)?;
         let amount = word.parse::<f64>().ok().filter(|amount| amount.is_finite());

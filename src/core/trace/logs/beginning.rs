@@ -1,10 +1,10 @@
-//! Selection of the calls to replay if the recording of a run is incomplete: for each rank, the longest sequence of
-//! first calls whose counterparts at other ranks are recorded too.
+//! Selection of the calls to replay if the recording of a run is incomplete. For each rank, the replay executes the
+//! longest initial sequence of calls whose matching calls at other ranks are recorded, too.
 //!
 //! A receive needs its send, a blocking send needs its receive, and a collective needs the calls of all members. A
 //! channel is a communicator, sender, receiver and tag; the n-th send of a channel belongs to its n-th receive. The
-//! replay of a rank ends before the rank's first call without a counterpart, which may remove counterparts of other
-//! ranks' calls.
+//! replay of a rank ends before the rank's first call without a matching call. As a result, calls of other ranks may
+//! lose their matching calls.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::rank::Rank;
 /// A channel: communicator, sender, receiver and tag.
 type Channel = (u32, Rank, Rank, u32);
 
-/// The send or the receive of a message: channel, index in the channel, and whether it is the send.
+/// The send or the receive of a message: channel, index of the message in the channel, and whether this is the send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct End {
     channel: Channel,
@@ -34,7 +34,7 @@ impl End {
         End { is_send: !self.is_send, ..self }
     }
 
-    /// Rank that makes the call.
+    /// Rank that makes the send or receive.
     fn rank(self) -> Rank {
         if self.is_send { self.channel.1 } else { self.channel.2 }
     }
@@ -43,7 +43,7 @@ impl End {
 /// A rank and the index of one of its calls.
 type Place = (Rank, u64);
 
-/// A collective: the calls of its members, and the number of calls that it needs.
+/// A collective: the calls of its members, and the number of calls that complete the collective.
 #[derive(Debug, Default)]
 struct Joined {
     members: Vec<Place>,
@@ -51,26 +51,26 @@ struct Joined {
     is_cut: bool,
 }
 
-/// Dependences between the calls of all ranks.
+/// Dependences between the calls of all ranks in an incomplete recording.
 #[derive(Debug, Default)]
 struct Beginning {
-    /// Index of the call that makes each send or receive.
+    /// For each send or receive, the index of the call that makes it.
     ends: FxHashMap<End, u64>,
-    /// Calls that wait for a send or receive of another rank, with that send or receive.
+    /// Calls that wait for a send or receive of another rank, each with that send or receive.
     waits: Vec<(Place, End)>,
     collectives: Vec<Joined>,
-    /// Index of each collective, by communicator and by position among the collectives of the communicator.
+    /// Index of each collective, by communicator and by the number of earlier collectives on the communicator.
     numbers: FxHashMap<(u32, u32), usize>,
-    /// For each rank, its calls of collectives in order: index of the call and of the collective.
+    /// For each rank, the rank's calls of collectives in order: index of the call, and index of the collective.
     joined: Vec<Vec<(u64, usize)>>,
-    /// Number of first calls of each rank that the replay executes.
+    /// For each rank, the number of initial calls that the replay executes.
     keep: Vec<u64>,
 }
 
-/// For each rank of an incomplete run, number of first calls that the replay executes.
+/// For each rank of an incomplete run, the number of initial calls that the replay executes.
 ///
 /// # Errors
-/// A record is invalid.
+/// A record of a log is invalid.
 pub(super) fn keep(logs: &[Arc<RankLog>], resolved: &[ResolvedLog]) -> Result<Vec<u64>, TraceError> {
     let mut beginning = Beginning { joined: vec![Vec::new(); logs.len()], ..Beginning::default() };
     for (log, resolved) in logs.iter().zip(resolved) {
@@ -83,7 +83,7 @@ pub(super) fn keep(logs: &[Arc<RankLog>], resolved: &[ResolvedLog]) -> Result<Ve
 }
 
 impl Beginning {
-    /// Reduces the numbers of calls of ranks until each call has its counterparts.
+    /// Reduces the number of replayed calls per rank until every replayed call has its matching calls.
     fn cut(&mut self) {
         // For each rank, calls of other ranks that need a call of this rank, in the order of the needed calls.
         let mut needed: Vec<Vec<(u64, Place)>> = vec![Vec::new(); self.keep.len()];
@@ -115,19 +115,20 @@ impl Beginning {
     }
 }
 
-/// State of one pass over the calls of a rank.
+/// State of one pass over the calls in a rank's log.
 struct RankScan<'a> {
     beginning: &'a mut Beginning,
     resolved: &'a ResolvedLog,
     rank: Rank,
     comms: FxHashMap<u32, CommMember>,
-    /// Number of sends (true) and of receives (false) in each channel so far.
+    /// Number of sends (true) and of receives (false) in each channel up to the present call.
     counts: FxHashMap<(Channel, bool), u32>,
-    /// Number of collectives on each communicator so far.
+    /// Number of collectives on each communicator up to the present call.
     begun: FxHashMap<u32, u32>,
-    /// For the slot of each request, the send or receive of another rank that the request waits for.
+    /// For each request slot in use, the send or receive of another rank for which the request waits.
     slots: FxHashMap<u32, End>,
-    /// Number of receives posted so far. `late` is the number of posted receives whose message is a late value.
+    /// Number of receives that the rank has posted up to the present call. `late` is the number of these receives whose
+    /// message is a late value.
     posted: u64,
     late: usize,
 }
@@ -150,7 +151,7 @@ impl<'a> RankScan<'a> {
         }
     }
 
-    /// Adds the calls of a rank up to the first call that cannot be replayed, and returns their number.
+    /// Adds the calls of a rank up to the first call that cannot be replayed. Returns the number of added calls.
     fn calls(&mut self, log: &Arc<RankLog>) -> Result<u64, TraceError> {
         let (mut cursor, mut call) = (LogCursor::new(log.clone()), 0);
         while let Some(step) = cursor.step()? {
@@ -163,7 +164,7 @@ impl<'a> RankScan<'a> {
         Ok(call)
     }
 
-    /// Send or receive of `mail`, which gets the next index in its channel.
+    /// Send or receive with the arguments `mail`. The message gets the next index in its channel.
     fn end(&mut self, mail: &MessageEnd, is_send: bool) -> Option<End> {
         let comm = &self.comms[&mail.comm];
         let (peer, tag) = (comm.world(mail.peer?), if is_send { mail.tag.unwrap_or(0) } else { mail.tag? });
@@ -173,7 +174,7 @@ impl<'a> RankScan<'a> {
         Some(End { channel, number, is_send })
     }
 
-    /// Like [`RankScan::end`], and registers `call` as the call that makes the send or receive.
+    /// Like [`RankScan::end`], and registers `call` as the index of the call that makes the send or receive.
     fn make(&mut self, call: u64, mail: &MessageEnd, is_send: bool) -> Option<End> {
         let end = self.end(mail, is_send)?;
         *self.counts.entry((end.channel, is_send)).or_default() += 1;
@@ -266,7 +267,7 @@ impl<'a> RankScan<'a> {
         }
     }
 
-    /// Registers that the request of `slot` waits for the counterpart of `end`.
+    /// Registers that the request in request slot `slot` waits for the matching send or receive of `end`.
     fn start(&mut self, slot: u32, end: Option<End>) {
         match end {
             Some(end) => self.slots.insert(slot, end.other()),

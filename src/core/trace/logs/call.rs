@@ -1,4 +1,4 @@
-//! Encoding of MPI calls in logs.
+//! Encoding of MPI calls in the logs of real runs.
 //!
 //! | class | content after the function |
 //! |---|---|
@@ -21,28 +21,28 @@ use crate::platform::Collective;
 use crate::rank::Buffer;
 use crate::units::Bytes;
 
-/// Greatest number of ranks, and of request slots, in a log.
+/// Greatest number of ranks, and of request slots per rank, in a log.
 const MOST: u64 = 1 << 24;
 
-/// Arguments of a send or a receive.
+/// Arguments of a send or a receive in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageEnd {
-    /// Communicator, by the number that the rank assigned.
+    /// Identifier that the rank assigned to the communicator.
     pub comm: u32,
-    /// Peer in the communicator; `None` for MPI_PROC_NULL, `u32::MAX` for any source.
+    /// Rank of the peer in the communicator; `None` for MPI_PROC_NULL, `u32::MAX` for any source.
     pub peer: Option<u32>,
     /// Tag; `None` for any tag.
     pub tag: Option<u32>,
-    /// Number of bytes of the data; for a receive, number of bytes of its buffer.
+    /// Number of bytes of the sent data; for a receive, number of bytes of the receive buffer.
     pub bytes: u64,
-    /// Number of the buffer; 0 if unknown.
+    /// Identifier of the message buffer; 0 if unknown.
     pub buffer: u64,
     /// Number of bytes from the first to the last byte of the data in memory, if it differs from `bytes`.
     pub extent: u64,
 }
 
 impl MessageEnd {
-    /// Buffer of the message in the form of the engine.
+    /// Buffer of the message in the representation of the engine.
     pub(super) fn stated(&self) -> Buffer {
         match self.buffer.checked_sub(1) {
             Some(number) if self.bytes >= Buffer::LEAST_MESSAGE => {
@@ -53,10 +53,10 @@ impl MessageEnd {
     }
 }
 
-/// Value of a peer for MPI_ANY_SOURCE.
+/// Value of [`MessageEnd::peer`] for MPI_ANY_SOURCE.
 pub(super) const ANY: u32 = u32::MAX;
 
-/// Data sizes of a collective.
+/// Data sizes of a collective in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizesOf {
     /// One size for all ranks.
@@ -65,7 +65,7 @@ pub enum SizesOf {
     Each(std::sync::Arc<[Bytes]>),
 }
 
-/// Arguments of a collective.
+/// Arguments of a collective call in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JoinedCall {
     pub slot: Option<u32>,
@@ -79,27 +79,28 @@ pub(super) struct JoinedCall {
 /// Arguments of a neighbourhood collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourCall {
-    /// Communicator with the topology, by the number that the rank assigned.
+    /// Identifier that the rank assigned to the communicator with the topology.
     pub comm: u32,
     /// Ranks that send to this rank; `None` for MPI_PROC_NULL.
     pub sources: Vec<Option<u32>>,
-    /// Ranks to which this rank sends (`None` for MPI_PROC_NULL), and sizes in bytes.
+    /// Ranks to which this rank sends (`None` for MPI_PROC_NULL), each with the size of the data in bytes.
     pub destinations: Vec<(Option<u32>, u64)>,
 }
 
-/// A communicator that a call created.
+/// A communicator that a call in a log created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewComm {
-    /// Number that the rank assigned to the communicator.
+    /// Identifier that the rank assigned to the communicator.
     pub number: u32,
-    /// Identity of the communicator that is equal at all ranks, in addition to the members: the first member, and the
-    /// index among the communicators with the same members (in version 1 of the format: with the same first member).
+    /// Key that is equal at all members of the communicator and differs between communicators with the same members. In
+    /// version 2, the key is the first member and an index among the communicators with the same members. In version 1,
+    /// the index counts the communicators with the same first member.
     pub key: (u32, u32),
     /// Members of the communicator.
     pub group: Group,
 }
 
-/// A call of a log.
+/// An MPI call in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCall {
     /// MPI function of the call.
@@ -192,7 +193,7 @@ fn new_comm(reader: &mut TraceReader<'_>) -> Result<Option<Box<NewComm>>, TraceE
 }
 
 impl LogCall {
-    /// Reads the bytes of a call.
+    /// Reads the encoding of a call.
     pub(super) fn read(bytes: &[u8]) -> Result<LogCall, TraceError> {
         let mut reader = TraceReader::new(bytes, 0);
         let reader = &mut reader;

@@ -1,4 +1,4 @@
-//! Reads the records of a log in order.
+//! Reads the records (calls with their times) of a log in order.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::call::LogCall;
 use super::function::FunctionClass;
 use super::rank_log::RankLog;
 
-/// Greatest number of calls that get numbers, the same as in the recording library.
+/// Greatest number of calls of a log that get an index, the same as in the recording library.
 const MOST_CALLS: usize = 1 << 16;
-/// Greatest length in bytes of a call that gets a number.
+/// Greatest length in bytes of a call that gets an index.
 const LONGEST: usize = 1 << 16;
-/// Greatest total length in bytes of the calls that get numbers, since version 2 of the format.
+/// Greatest total length in bytes of the calls that get an index, since version 2 of the format.
 const MOST_BYTES: usize = 1 << 25;
 
 /// A call of a log with its times in ns.
@@ -20,15 +20,17 @@ const MOST_BYTES: usize = 1 << 25;
 pub struct LoggedCall {
     /// The MPI call.
     pub call: Arc<LogCall>,
-    /// Time of the program's code before the call.
+    /// Time of the program's code before the call, in ns.
     pub code: u64,
-    /// Time from the end of the previous call to its beginning; at least `code` and `slept` together.
+    /// Time from the end of the previous call to the beginning of this call, in ns. It is at least the sum of `code`
+    /// and `slept`.
     pub gap: u64,
-    /// Part of `gap` in which the program slept or waited for files and other threads.
+    /// Time before the call in which the program slept or waited for files or other threads, in ns. `gap` includes this
+    /// time.
     pub slept: u64,
-    /// Time that the call took.
+    /// Duration of the call in ns.
     pub duration: u64,
-    /// Time before `gap` that the recording library used or that was not recorded.
+    /// Time before `gap` that the recording library used or that was not recorded, in ns.
     pub aside: u64,
 }
 
@@ -38,7 +40,7 @@ pub(super) struct LogCursor {
     log: Arc<RankLog>,
     at: usize,
     known: Vec<Arc<LogCall>>,
-    /// Total length of the calls in `known`, in bytes.
+    /// Total length of the calls in `known` in bytes.
     bytes: usize,
 }
 
@@ -50,7 +52,7 @@ impl LogCursor {
     /// Returns the next call of the log.
     ///
     /// # Errors
-    /// The record is invalid.
+    /// The next record of the log is invalid.
     pub fn step(&mut self) -> Result<Option<LoggedCall>, TraceError> {
         let (mut aside, mut slept) = (0u64, 0u64);
         loop {
@@ -102,13 +104,13 @@ impl LogCursor {
 impl Iterator for LogCursor {
     type Item = LoggedCall;
 
-    /// Returns the next call of a log whose records have been checked.
+    /// Returns the next call of a log. The records of the log must have been checked.
     fn next(&mut self) -> Option<LoggedCall> {
         self.step().ok().flatten()
     }
 }
 
-/// Adds the rank to the text of an error.
+/// Adds the rank to the message of an error in the rank's log.
 pub(super) fn of_rank(rank: u32, error: &TraceError) -> TraceError {
     TraceError::damaged(format!("rank {rank}: {error}"))
 }

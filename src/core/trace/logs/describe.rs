@@ -6,12 +6,12 @@ use std::fmt::Write;
 
 use super::{LogInfo, LoggedCall, Logs};
 
-/// Formats nanoseconds as seconds.
+/// Formats nanoseconds as a text in seconds.
 fn seconds(ns: u64) -> String {
     format!("{:.6} s", ns as f64 * 1e-9)
 }
 
-/// Times of the calls of a function.
+/// Statistics of the calls of one MPI function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionTimes {
     /// Number of calls of the function.
@@ -39,7 +39,7 @@ impl FunctionTimes {
 /// A call of a rank with its measured times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSpan {
-    /// Start on rank 0's clock, relative to the beginning of the first rank, in ns.
+    /// Start of the call on rank 0's clock in ns, counted from the beginning of the first rank.
     pub start: u64,
     /// Duration of the call in ns.
     pub length: u64,
@@ -48,15 +48,15 @@ pub struct CallSpan {
 }
 
 impl Logs {
-    /// Returns the calls of each rank with their times. The clocks of hosts are compared at the beginning and at the
-    /// end of the run, and aligned linearly in between.
+    /// Returns the calls of each rank with their times. Times of other hosts are converted to rank 0's clock. The
+    /// clocks are compared at the beginning and at the end of the run and interpolated linearly in between.
     pub fn spans(&self) -> Vec<Vec<CallSpan>> {
         let first = self.first_start();
         (0..self.ranks()).map(|rank| self.spans_of(rank, first).collect()).collect()
     }
 
-    /// End of the last call on rank 0's clock, relative to the beginning of the first rank, in ns. Includes the time
-    /// of recording.
+    /// End of the last call on rank 0's clock in ns, counted from the beginning of the first rank. Includes the time
+    /// that recording took.
     pub fn passed(&self) -> u64 {
         let first = self.first_start();
         let calls = (0..self.ranks()).flat_map(|rank| self.spans_of(rank, first));
@@ -73,7 +73,7 @@ impl Logs {
         (0..self.ranks()).map(|rank| self.start_of(rank)).min().unwrap_or(0)
     }
 
-    /// Calls of `rank`, relative to `first`.
+    /// Calls of `rank` with their times, relative to the time `first`.
     fn spans_of(&self, rank: u32, first: i128) -> impl Iterator<Item = CallSpan> + '_ {
         let (start, info) = (self.start_of(rank) - first, self.info(rank));
         let (drift, asked_before) = (info.drift(), info.asked_before as f64);
@@ -86,7 +86,7 @@ impl Logs {
         })
     }
 
-    /// Measured time of `rank` from the end of MPI_Init to MPI_Finalize without the time of recording, in ns.
+    /// Measured time of `rank` from the end of MPI_Init to MPI_Finalize in ns, without the time that recording took.
     pub fn measured(&self, rank: u32) -> u64 {
         let of = |step: LoggedCall| match step.call.function.name() {
             "MPI_Finalize" => step.gap,
@@ -114,8 +114,7 @@ impl Logs {
         found
     }
 
-    /// Name, number of ranks and number of cores of a host with more ranks than cores; `None` if there is no such
-    /// host.
+    /// A host with more ranks than cores: name, number of ranks and number of cores; `None` if there is no such host.
     pub fn crowded(&self) -> Option<(&str, u64, u64)> {
         let on = |host: &str| self.ranks.iter().filter(|log| log.info.host == host).count() as u64;
         self.ranks.iter().find_map(|log| {
@@ -138,21 +137,21 @@ impl Logs {
         found
     }
 
-    /// Rank that waited longest for a core: the rank, the waiting time in ns, and its fraction of the elapsed time.
-    /// `None` if unknown.
+    /// Rank that waited longest for a processor core: the rank, the waiting time in ns, and its fraction of the elapsed
+    /// time. `None` if unknown.
     pub fn waited(&self) -> Option<(u32, u64, f64)> {
         let (rank, waited) = (0..self.ranks())
             .filter(|&rank| self.info(rank).finished)
             .filter_map(|rank| Some((rank, self.info(rank).waited?)))
             .max_by_key(|&(rank, waited)| (waited, Reverse(rank)))?;
-        // The rank may also have waited for a core while the recording library ran, so the library's time is part of
-        // the elapsed time.
+        // The rank may also have waited for a core while the recording library ran, so the elapsed time includes the
+        // library's time.
         let aside = self.steps(rank).map(|step| step.aside).fold(0, u64::saturating_add);
         let passed = self.measured(rank).saturating_add(aside).max(1);
         Some((rank, waited, waited as f64 / passed as f64))
     }
 
-    /// Text that describes the recording.
+    /// Text that describes the recording of a real run.
     pub fn tell(&self) -> String {
         let info = self.info(0);
         let calls: u64 = self.resolved.iter().map(|one| one.calls).sum();

@@ -1,4 +1,4 @@
-//! MPI functions by their numbers in logs, from the table of the recording library (`library/functions.h`).
+//! MPI functions and their identifiers in logs, from the table of the recording library (`library/functions.h`).
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ const TABLE: &str = include_str!("../library/functions.h");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoggedFunction(u8);
 
-/// Class of an MPI function. The class defines the content of a call after the function's number.
+/// Class of an MPI function. The class defines which arguments of a call a log contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionClass {
     /// The function has no effect on other ranks.
@@ -41,7 +41,7 @@ pub enum FunctionClass {
     Refused,
     /// Time used by the recording library, which is not the program's time.
     Library,
-    /// Time that the program slept, or waited for files or other threads. This time passes on any machine.
+    /// Time that the program slept, or waited for files or other threads. This time is the same on any machine.
     Sleep,
 }
 
@@ -74,7 +74,7 @@ fn table() -> &'static [FunctionEntry] {
                     "SLEEP" => FunctionClass::Sleep,
                     _ => FunctionClass::Mark,
                 };
-                // The memory of each name is leaked once per process, so that names live as long as the process.
+                // The memory of each name is leaked once, so that names live as long as the host process.
                 FunctionEntry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
             })
             .collect()
@@ -82,28 +82,28 @@ fn table() -> &'static [FunctionEntry] {
 }
 
 impl LoggedFunction {
-    /// Function with the number `number`, if it exists.
+    /// MPI function with the identifier `number`, if the function exists.
     pub(super) fn from_number(number: u8) -> Option<LoggedFunction> {
         (usize::from(number) < table().len()).then_some(LoggedFunction(number))
     }
 
-    /// Function with the name `name`, such as `MPI_Send`, if it exists.
+    /// MPI function with the name `name`, such as `MPI_Send`, if the function exists.
     pub fn named(name: &str) -> Option<LoggedFunction> {
         table().iter().position(|entry| entry.name == name).map(|place| LoggedFunction(place as u8))
     }
 
-    /// Name of the function, such as `MPI_Send`.
+    /// Name of the MPI function, such as `MPI_Send`.
     pub fn name(self) -> &'static str {
         table()[usize::from(self.0)].name
     }
 
-    /// Number of the function in logs.
+    /// Identifier of the MPI function in logs.
     #[cfg(test)]
     pub(super) fn number(self) -> u8 {
         self.0
     }
 
-    /// Class of the function.
+    /// Class of the MPI function.
     pub fn class(self) -> FunctionClass {
         table()[usize::from(self.0)].class
     }

@@ -10,7 +10,7 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
     Err(TraceError::damaged(what))
 }
 
-/// Splits the file of a run into the logs of its ranks.
+/// Splits the file with the logs of a run into the logs of the ranks.
 pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     check_head(bytes, RUN, "a run that was recorded under a real MPI")?;
     let Some(head) = bytes.get(16..32) else {
@@ -52,11 +52,11 @@ pub(super) fn check(logs: &[Arc<RankLog>]) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Merges the logs of all ranks into the bytes of one file. `logs` contains file names, for error messages, and
-/// contents, in any order.
+/// Merges the logs of all ranks into one file and returns the bytes of that file. `logs` contains the name and the
+/// content of each log file, in any order.
 ///
 /// # Errors
-/// A file is not a log, or the log of a rank is duplicate, missing or of another run.
+/// A file is not a log, the log of a rank is missing or duplicate, or a log belongs to another run.
 pub fn merge(logs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, TraceError> {
     let mut read: Vec<(RankLog, &String, &Vec<u8>)> = Vec::new();
     for (name, bytes) in logs {

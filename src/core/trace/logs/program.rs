@@ -17,7 +17,7 @@ use crate::rank::{
 use crate::trace::Machine;
 use crate::units::{Bytes, SimSpan};
 
-/// A communicator, and the number of collectives begun on that communicator.
+/// A communicator, and the number of collectives that the rank has begun on the communicator.
 #[derive(Debug)]
 struct KnownComm {
     comm: CommMember,
@@ -35,28 +35,29 @@ pub struct LogProgram {
     rank: Rank,
     comms: BTreeMap<u32, KnownComm>,
     slots: Vec<Option<RequestId>>,
-    /// Call of the log that is executed after the code before it.
+    /// Call of the log that the program makes after the code before the call.
     due: Option<LoggedCall>,
     state: LogStep,
     function: Option<LoggedFunction>,
-    /// Number of receives posted so far. `late` is the number of posted receives whose message is a late value.
+    /// Number of receives that the rank has posted so far. `late` is the number of these receives whose message is a
+    /// late value.
     posted: u64,
     late: usize,
     made: u64,
 }
 
-/// Purpose of the last call to the engine.
+/// Purpose of the last engine call of the program.
 #[derive(Debug)]
 enum LogStep {
-    /// The reply to the call is ignored.
+    /// The program ignores the reply to the call.
     Free,
-    /// The call starts the request of this slot.
+    /// The call starts the request of this request slot.
     Starting(u32),
-    /// The call belongs to a collective in progress.
+    /// The call belongs to the collective in progress.
     Collective(Box<Runner<Elements>>),
-    /// The call belongs to an exchange with neighbours: the remaining calls, and the started requests.
+    /// The call belongs to an exchange with neighbours. The fields are the remaining calls and the started requests.
     Near(Vec<Call>, Requests),
-    /// All calls of the exchange with neighbours were made.
+    /// The program has made all calls of the exchange with neighbours.
     Leaving,
 }
 
@@ -120,8 +121,8 @@ impl LogProgram {
         self.slots[slot] = request;
     }
 
-    /// Starts `call`, whose request belongs to `slot`. `call` is `None` for a message to or from MPI_PROC_NULL, which
-    /// starts no request.
+    /// Starts `call`, whose request belongs to request slot `slot`. `call` is `None` for a message to or from
+    /// MPI_PROC_NULL, which starts no request.
     fn start(&mut self, slot: u32, call: Option<Call>) -> Option<Call> {
         self.set(slot, None);
         if call.is_some() {
@@ -130,14 +131,14 @@ impl LogProgram {
         call
     }
 
-    /// Message of the receive that is posted now; `None` if the receive gets no message. For an open source or tag,
-    /// the message is a late value.
+    /// Message of the receive that is posted now; `None` if the receive gets no message. If the receive has no fixed
+    /// source or tag, the message is a late value.
     fn posts(&mut self, mail: &MessageEnd) -> Option<MessageEnd> {
         self.posted += 1;
         self.resolved.posted(self.posted - 1, &mut self.late, mail)
     }
 
-    /// Schedule of a collective on `comm`.
+    /// Creates the execution of a collective on `comm`.
     fn runner(
         &mut self,
         comm: u32,
@@ -179,7 +180,7 @@ impl LogProgram {
         }
     }
 
-    /// Messages by which the members of a communicator agree on a new communicator, and the new communicator.
+    /// Calls by which the members of a communicator agree on a new communicator, and the new communicator.
     fn make_comm(
         &mut self,
         function: LoggedFunction,
@@ -211,7 +212,7 @@ impl LogProgram {
 
     fn exchange_near(&mut self, function: LoggedFunction, near: &NeighbourCall) -> Option<Call> {
         let known = self.comms.get_mut(&near.comm).expect("communicators were checked");
-        // The tag differs from those of schedules, whose kinds are below 15.
+        // The tag differs from the tags of collectives, whose low bits are below 15.
         let tag: Tag = known.begun << 4 | 15;
         known.begun = known.begun.wrapping_add(1);
         let comm = &known.comm;
@@ -249,7 +250,7 @@ impl LogProgram {
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
     }
 
-    /// Returns the engine's call for `call`; `None` if `call` has no effect on other ranks.
+    /// Returns the engine call for the recorded call `call`; `None` if `call` has no effect on other ranks.
     fn perform(&mut self, call: &LogCall) -> Option<Call> {
         let function = call.function;
         match &call.what {
@@ -288,7 +289,7 @@ impl LogProgram {
         }
     }
 
-    /// Continues the action in progress, if any.
+    /// Continues the action in progress, such as a collective, if there is one.
     fn go_on(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         match &mut self.state {
             LogStep::Free | LogStep::Leaving => None,

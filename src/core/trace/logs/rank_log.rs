@@ -1,19 +1,19 @@
-//! Reads the log of a rank and checks its chunks.
+//! Reads the log of a rank and checks the chunks of the log.
 
 use super::super::bytes::TraceReader;
 use super::super::{TraceError, checksum};
 use super::{LOG, OLDEST, ORDER, VERSION};
 
-/// Description of the run, the rank and the host in a log.
+/// Description of the run, of the rank and of the host in a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogInfo {
-    /// Number of the run, which is equal in the logs of all ranks of a run.
+    /// Random identifier of the run, which is equal in the logs of all ranks of a run.
     pub run: u64,
-    /// Rank of the process that wrote the log.
+    /// MPI rank that wrote the log.
     pub rank: u32,
     /// Number of ranks of the run.
     pub ranks: u32,
-    /// Whether code is timed by the thread's CPU time instead of the wall clock.
+    /// Whether the time of the program's code is the thread's CPU time instead of wall-clock time.
     pub by_cpu: bool,
     /// Name of the host.
     pub host: String,
@@ -23,24 +23,24 @@ pub struct LogInfo {
     pub program: String,
     /// Number of cores of the host; 0 if unknown.
     pub cores: u64,
-    /// Clock of the host at the beginning, and the lead of rank 0's clock, in ns.
+    /// Clock of the host at the beginning of the log, and the lead of rank 0's clock over the host's clock, in ns.
     pub begin: (u64, i64),
-    /// Time from the comparison of the clocks to the beginning of the log, in ns.
+    /// Time from the first comparison of clocks to the beginning of the log, in ns.
     pub asked_before: u64,
-    /// Clock at the comparison of clocks at the end, and the lead of rank 0's clock, in ns. If unknown, the values at
-    /// the beginning.
+    /// Clock of the host at the last comparison of clocks, and the lead of rank 0's clock over the host's clock, in ns.
+    /// If unknown, the values at the beginning.
     pub end: (u64, i64),
-    /// Number of polls without success, and the total time of these polls in ns.
+    /// Number of unsuccessful polls (such as MPI_Test), and the total time of these polls in ns.
     pub polls: (u64, u64),
     /// Whether the rank reached MPI_Finalize.
     pub finished: bool,
-    /// Time in ns for which the rank was runnable but had no core, if known.
+    /// Time in ns in which the rank was runnable but had no processor core, if known.
     pub waited: Option<u64>,
 }
 
 impl LogInfo {
-    /// Drift of rank 0's clock relative to the clock of this host, as a fraction of the elapsed time. Computed from
-    /// the comparisons of clocks at the beginning and at the end.
+    /// Drift of rank 0's clock relative to the clock of this host, as a fraction of the elapsed time. The drift follows
+    /// from the comparisons of clocks at the beginning and at the end of the run.
     pub(super) fn drift(&self) -> f64 {
         let compared = self.begin.0.saturating_sub(self.asked_before);
         let length = self.end.0.saturating_sub(compared).max(1) as f64;
@@ -54,11 +54,11 @@ pub struct RankLog {
     pub info: LogInfo,
     /// Version of the log's format.
     pub version: u32,
-    /// Concatenated records of all chunks.
+    /// Concatenated records (calls with their times) of all chunks of the log.
     pub records: Vec<u8>,
 }
 
-/// Checks that the first 16 bytes begin with `magic`. Returns the version of the format.
+/// Checks that the first 16 bytes of a file begin with `magic`. Returns the format version of the file.
 pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, TraceError> {
     let wrong = |what: String| Err(TraceError::damaged(what));
     if bytes.len() < 16 && magic.starts_with(&bytes[..bytes.len().min(8)]) {
@@ -85,7 +85,7 @@ pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, Trac
 }
 
 impl RankLog {
-    /// Reads a log. Ignores an incomplete last chunk, which a killed program may leave.
+    /// Reads the log of a rank. Ignores an incomplete last chunk, which a killed program may leave.
     pub fn read(bytes: &[u8]) -> Result<RankLog, TraceError> {
         let version = check_head(bytes, LOG, "the log of a rank")?;
         let (mut at, mut log, mut number, mut ended) = (16, RankLog { version, ..RankLog::default() }, 0, false);
@@ -133,7 +133,7 @@ impl RankLog {
         let begin = (u64::from_le_bytes(reader.array("a time")?), i64::from_le_bytes(reader.array("a time")?));
         let host = text(&mut reader, "a host")?;
         let (library, program) = (text(&mut reader, "a library")?, text(&mut reader, "a program")?);
-        // Logs of older libraries end here.
+        // In logs of older recording libraries, the description ends before this item.
         let cores = if reader.rest() > 0 { reader.number()? } else { 0 };
         let asked_before = if reader.rest() > 0 { reader.number()? } else { 0 };
         let (end, rest) = (begin, LogInfo::default());

@@ -1,5 +1,5 @@
-//! Properties of logs that are determined before a replay: messages of receives from any source, and a common
-//! numbering of communicators.
+//! Properties of logs that are computed before a replay: the messages of receives from any source, and identifiers of
+//! communicators that are common to all ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use super::function::LoggedFunction;
 use super::rank_log::RankLog;
 use crate::mpi::Group;
 
-/// Number of MPI_COMM_SELF; MPI_COMM_WORLD has number 0.
+/// Identifier of MPI_COMM_SELF; MPI_COMM_WORLD has identifier 0.
 pub(super) const SELF: u32 = 1;
 
-/// Properties of the log of a rank.
+/// Properties of a rank's log that are computed before a replay.
 #[derive(Debug, Default)]
 pub(super) struct ResolvedLog {
-    /// Index of each receive with an open source or tag among the posted receives, with source and tag of its message;
-    /// `None` if no message matches.
+    /// Receives without a fixed source or tag: index among the posted receives, and source and tag of the received
+    /// message (`None` if no message matches).
     pub late: Vec<(u64, Option<(u32, u32)>)>,
-    /// Number of each communicator that is common to all ranks, by the number that the rank assigned.
+    /// Common identifier of each communicator, by the identifier that the rank assigned to it.
     pub comms: BTreeMap<u32, u32>,
     /// Number of calls in the log.
     pub calls: u64,
-    /// Number of first calls that a replay executes, if it does not execute all calls.
+    /// Number of initial calls that a replay executes, if the replay does not execute all calls.
     pub keep: Option<u64>,
-    /// Function of the first call that cannot be replayed, if any.
+    /// MPI function of the first call that cannot be replayed, if any.
     pub refused: Option<LoggedFunction>,
 }
 
@@ -35,7 +35,7 @@ fn wrong<T>(what: String) -> Result<T, TraceError> {
     Err(TraceError::damaged(what))
 }
 
-/// Reads all logs, and checks that the slots and communicators of calls exist.
+/// Reads all logs, and checks that the request slots and communicators of calls exist.
 pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceError> {
     let mut keys = BTreeSet::new();
     let mut found = Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceE
 }
 
 impl ResolvedLog {
-    /// Message of the rank's receive with index `place`, if the receive gets a message. `late` is the index of the
-    /// next late value.
+    /// Message of the rank's posted receive with index `place`, if the receive gets a message. `late` is the index of
+    /// the next late value.
     pub fn posted(&self, place: u64, late: &mut usize, mail: &MessageEnd) -> Option<MessageEnd> {
         match self.late.get(*late) {
             Some((index, got)) if *index == place => {
@@ -74,10 +74,10 @@ impl ResolvedLog {
     }
 }
 
-/// Identity of a communicator, equal at all members.
+/// Key and members of a communicator, equal at all members.
 type Identity = ((u32, u32), Group);
 
-/// Result of one pass over a log.
+/// Result of one pass over a rank's log.
 struct Scan {
     resolved: ResolvedLog,
     keys: BTreeMap<u32, Identity>,
@@ -125,7 +125,7 @@ impl Scan {
                 CallClass::Irecv(slot, mail) => {
                     known(mail, true)?;
                     if mail.peer == Some(ANY) || mail.tag.is_none() {
-                        // The receive gets no message, unless a later wait contains a message.
+                        // The receive gets no message, unless a later wait states the received message.
                         late.insert(place, None);
                     }
                     posted.insert(*slot, Posted { place, mail: *mail });

@@ -31,19 +31,19 @@ struct TestHost {
     end: (u64, i64),
 }
 
-/// Log of `rank` of two ranks in run `run` with the given calls. Each call takes two microseconds and follows one
-/// microsecond of code.
+/// Log of `rank` in the run `run` of two ranks, with the calls `calls`. Each call takes two microseconds and follows
+/// one microsecond of code.
 fn log(run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     log_on(TestHost::default(), run, rank, calls)
 }
 
-/// Like [`log`], on a host with the number of cores and waiting times of `host`.
+/// Like [`log`], on a host with the core count and waiting times of `host`.
 fn log_on(host: TestHost, run: u64, rank: u32, calls: &[Vec<u8>]) -> Vec<u8> {
     let records = calls.iter().zip(0..).map(|(call, number)| (number, Some(&call[..]), [1000, 0, 2000]));
     log_of(host, run, rank, records)
 }
 
-/// Log with the given records: the number of a call, the bytes of the call if it is new, and times.
+/// Log with the given records. A record is the index of a call, the encoding of the call if the call is new, and times.
 fn log_of<'a>(
     host: TestHost,
     run: u64,
@@ -219,13 +219,13 @@ fn the_beginning_of_a_run_has_the_calls_with_their_counterparts() {
     let barrier = || call("MPI_Barrier", &[0; 8], &[]);
     let post = || call("MPI_Irecv", &[0, 0, 0, 7, 800, 1, 0], &[2, 3]);
     let wait = || call("MPI_Wait", &[1, 0, 0], &[]);
-    // The second receive has no send, and no barrier follows it.
+    // The second receive has no matching send, and no barrier follows the receive.
     assert_eq!(kept(&[send(1), barrier()], &[receive(), receive(), barrier()]), [1, 1]);
     assert_eq!(kept(&[send(1), barrier()], &[receive(), barrier(), receive()]), [2, 2]);
-    // A posted receive blocks only in its wait.
+    // A posted receive blocks only in the wait for the receive.
     assert_eq!(kept(&[send(1), barrier()], &[post(), barrier(), wait()]), [2, 3]);
     assert_eq!(kept(&[barrier()], &[post(), barrier(), wait()]), [1, 2]);
-    // A send without a receive blocks.
+    // A send without a matching receive blocks.
     assert_eq!(kept(&[send(1), send(1)], &[receive()]), [1, 1]);
 }
 
@@ -262,7 +262,7 @@ fn sizes_of_a_list_are_a_ranks_each() {
     assert_eq!((gather.bytes(), joined.root, joined.slot), (24, 1, None));
 }
 
-/// Merges two logs into a run and reads it.
+/// Merges two logs into the file of a run and reads this file.
 fn run_of(logs: [Vec<u8>; 2]) -> Logs {
     Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap()
 }
@@ -270,8 +270,8 @@ fn run_of(logs: [Vec<u8>; 2]) -> Logs {
 #[test]
 fn clocks_that_are_apart_and_drift_are_brought_together() {
     // Rank 1's clock is 10 s ahead and gains 1 ms per second. Rank 1's log begins 1 ms (by rank 1's clock) after the
-    // comparison of clocks. Times of 2 ms and 3 ms on rank 1's clock are therefore 2 and 3 us less on rank 0's clock,
-    // plus 1 us for the time before the log begins.
+    // comparison of clocks. Times of 2 ms and 3 ms on rank 1's clock are therefore 2 us and 3 us less on rank 0's
+    // clock, plus 1 us for the time before the beginning of the log.
     let drift = |after: i64| -10_000_000_000 - after / 1000;
     let host = TestHost {
         cores: Some(1),
@@ -316,7 +316,7 @@ fn what_the_library_takes_is_time_that_passes_and_not_the_programs() {
 
 #[test]
 fn long_calls_have_no_numbers() {
-    // A wait for 40,000 requests has more than 65,536 bytes and gets no number, so the next call gets the next number.
+    // A wait for 40,000 requests has more than 65,536 bytes and gets no index, so the next call gets the next index.
     let slots: Vec<i64> = std::iter::once(40_000).chain(0..40_000).chain([0]).collect();
     let (wait, barrier) = (call("MPI_Waitall", &slots, &[]), call("MPI_Barrier", &[0; 8], &[]));
     assert!(wait.len() > 1 << 16);
@@ -329,8 +329,8 @@ fn long_calls_have_no_numbers() {
 
 #[test]
 fn communicators_are_the_same_where_their_members_are() {
-    // Each rank creates one communicator of both ranks and one of itself alone. Each of these is the first
-    // communicator with its members.
+    // Each rank creates one communicator of both ranks and one communicator of itself alone. Each created communicator
+    // is the first communicator with its members.
     let both = call("MPI_Comm_dup", &[0, 3, 3, 0, 1, 2, 1, 0], &[]);
     let own = |rank: i64| call("MPI_Comm_split", &[0, 3, 4, rank, 1, 1, 1, rank], &[]);
     let run = run_of([log(5, 0, &[both.clone(), own(0)]), log(5, 1, &[both, own(1)])]);

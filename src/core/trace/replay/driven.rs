@@ -1,4 +1,4 @@
-//! Programs of the ranks of a trace on a machine, in the form that the engine runs.
+//! Programs of the ranks of a trace on a simulated machine, in the form that the engine runs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::platform::{MemoryShares, Platform, Site};
 use crate::rank::{Program, Rank};
 use crate::trace::{Machine, Trace};
 
-/// The machine of a replay, as seen by each rank.
+/// The simulated machine of a replay, with the place of each rank.
 pub struct ReplayMachine<'a> {
     platform: Arc<Platform>,
     sites: &'a [Site],
@@ -17,12 +17,12 @@ pub struct ReplayMachine<'a> {
 }
 
 impl<'a> ReplayMachine<'a> {
-    /// Creates the machine with ranks at `sites` of `platform`.
+    /// Creates the machine of a replay, whose ranks are at the cores `sites` of `platform`.
     pub fn new(platform: &Platform, sites: &'a [Site]) -> Self {
         ReplayMachine { platform: Arc::new(platform.clone()), sites, memory: MemoryShares::new(platform, sites) }
     }
 
-    /// Machine as seen by `rank`.
+    /// The simulated machine as seen by `rank`.
     pub fn of(&self, rank: Rank) -> Machine {
         let part = self.memory.part(self.sites[rank as usize]);
         let platform = self.platform.clone();
@@ -30,7 +30,7 @@ impl<'a> ReplayMachine<'a> {
     }
 }
 
-/// The ranks of a trace, placed on a machine.
+/// The ranks of a trace, placed on a simulated machine.
 pub struct ReplayedRun<'a> {
     trace: &'a Arc<Trace>,
     machine: ReplayMachine<'a>,
@@ -38,7 +38,8 @@ pub struct ReplayedRun<'a> {
 }
 
 impl Trace {
-    /// Places the ranks on `machine`. The times of a rank's own code are multiplied by the rank's entry of `factors`.
+    /// Places the ranks of the trace on `machine`. The times of each rank's code are multiplied by the rank's value in
+    /// `factors`.
     pub fn on<'a>(self: &'a Arc<Self>, machine: ReplayMachine<'a>, factors: Vec<f64>) -> ReplayedRun<'a> {
         ReplayedRun { trace: self, machine, factors }
     }

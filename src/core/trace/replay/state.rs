@@ -1,4 +1,4 @@
-//! State of a replayed task. Operations are read directly from the folded sequence.
+//! State of a task in a replay. Operations are read directly from the folded sequence of the task.
 
 mod spans;
 
@@ -23,7 +23,7 @@ use crate::rank::{
 };
 use crate::units::Bytes;
 
-/// Marks a slot without a request. The engine's requests are numbered from 0.
+/// Marks a request slot without a request. The engine numbers requests from 0.
 const FREE: RequestId = RequestId::MAX - 1;
 /// Value of `starting` while no request is being started.
 const NOTHING: u32 = u32::MAX;
@@ -31,19 +31,19 @@ const NOTHING: u32 = u32::MAX;
 const EAGER: u32 = u32::MAX - 1;
 /// Greatest nesting depth of strands that start strands.
 const DEEPEST: u8 = 8;
-/// If a task has at least this many sends without a wait, the replay tests the sends for completion.
+/// If a task has at least this many sends for which it has not waited, the replay tests whether the sends are complete.
 const UNASKED: usize = 64;
 
-/// Result of a step of the replay, or an error in the trace.
+/// Result of a replay step, or the text of an error in the trace.
 type Step<T = Call> = Result<T, &'static str>;
 
-/// State of a task.
+/// State of a task in a replay.
 pub struct TaskPosition {
     pub rank: Rank,
     pub number: u32,
     depth: u8,
     pub asked: RecordedAnswer,
-    /// Slot of the request that is being started.
+    /// Request slot of the request that the task starts at present.
     starting: u32,
     cursor: Cursor,
     spans: Range<usize>,
@@ -51,26 +51,27 @@ pub struct TaskPosition {
     sizes: Range<usize>,
     late: Range<usize>,
     withdrawn: Range<usize>,
-    /// Number of receives before the next cancelled receive.
+    /// Number of receives that the task posts before the next cancelled receive.
     until_withdrawn: u64,
     late_tag: Tag,
-    /// Values of the tag registers, by [`TagOrigin`].
+    /// Current bases of relative tags, indexed by [`TagOrigin`].
     origins: [Tag; 3],
-    /// Send buffer and receive buffer of the next message, if stated in the trace.
+    /// Buffers of the next send and of the next receive, if the trace states them.
     buffers: (Buffer, Buffer),
     slots: SmallVec<[RequestId; 12]>,
-    /// Sends that were eager in the recording, in order, with counts. Sends that are eager in both runs share an entry.
+    /// Sends that were eager in the recording, in order, each with a count. Consecutive sends that are also eager in
+    /// the replay share one pair.
     sends: SmallVec<[(RequestId, u32); 1]>,
     calls: u64,
-    /// Factor by which times of computing outside collectives are multiplied.
+    /// Factor by which the replay multiplies computing times outside of collectives.
     pub factor: f64,
     /// Name of the collective in progress, if any.
     collective: Option<&'static str>,
     /// Execution of the collective in progress, if it was recorded as a call.
     under_way: UnderWay,
-    /// Machine of the replay; `None` if collectives are not executed.
+    /// Simulated machine of the replay; `None` if collectives are listed and not executed.
     machine: Option<Machine>,
-    /// Number of the last operation that was a call.
+    /// Index of the last operation that was a call.
     last: u32,
 }
 
@@ -79,14 +80,14 @@ enum UnderWay {
     Nothing,
     /// The collective is being executed.
     Carried(Box<Runner<CalledData>>),
-    /// The collective is listed but not executed, because there is no machine.
+    /// The collective is listed but not executed, because there is no simulated machine.
     Listed,
 }
 
-/// Question of the last call whose answer may differ from that in the recording.
+/// Question in the last call to the engine. The engine's answer may differ from the answer in the recording.
 pub enum RecordedAnswer {
     Nothing,
-    /// Whether the sends at the front of `sends` are complete.
+    /// Whether the first sends of `sends` are complete.
     Sends,
     /// Whether these requests are complete, as they were in the recording.
     Test(Box<Requests>),
@@ -95,7 +96,8 @@ pub enum RecordedAnswer {
 }
 
 impl TaskPosition {
-    /// Creates the state of task `number` of `rank`. A strand has nesting depth `depth` and first tag `base`.
+    /// Creates the state of the task with index `number` of `rank`. If the task is a strand, its nesting depth is
+    /// `depth` and its first tag is `base`.
     pub fn new(trace: &Trace, machine: Option<Machine>, rank: Rank, number: u32, (base, depth): (Tag, u8)) -> Self {
         let task = trace.tasks[number as usize].clone();
         let mut withdrawn = task.withdrawn;
@@ -127,7 +129,8 @@ impl TaskPosition {
         }
     }
 
-    /// Returns the next call, without a `Result`, because copying a call costs as much as constructing it.
+    /// Returns the next call of the task. The return type is not `Result`, because copying a call costs as much as
+    /// constructing it.
     #[inline]
     pub fn step(&mut self, trace: &Arc<Trace>) -> Call {
         macro_rules! attempt {
@@ -205,7 +208,7 @@ impl TaskPosition {
         }
     }
 
-    /// Converts a recorded collective and its algorithm to the engine's form.
+    /// Converts a recorded collective and its algorithm to the engine's representation.
     fn entry(&mut self, trace: &Trace, entered: &Entered) -> Step<CollectiveEntry> {
         let [name, algorithm] = entered.names.map(|name| name as usize);
         let algorithm = trace.algorithms[algorithm].ok_or("an unknown algorithm")?;
@@ -218,7 +221,7 @@ impl TaskPosition {
         Ok(CollectiveEntry { name: trace.known[name], method, bytes: Bytes::new(bytes) })
     }
 
-    /// Enters a collective that the machine executes.
+    /// Begins a collective that the replay executes on the simulated machine.
     #[inline(never)]
     fn begin_call(&mut self, trace: &Trace, op: &CalledOp) -> Step {
         let sizes = &mut self.sizes;
@@ -248,13 +251,14 @@ impl TaskPosition {
         }
     }
 
-    /// Whether the task is in a collective that the machine executes.
+    /// Whether the task is in a collective that the replay executes on the simulated machine.
     #[inline]
     pub fn is_in_call(&self) -> bool {
         !matches!(self.under_way, UnderWay::Nothing)
     }
 
-    /// Continues the collective that the machine executes, and returns its next call.
+    /// Continues the collective that the replay executes on the simulated machine. Returns the next call of the
+    /// collective.
     #[inline]
     pub fn go_on(&mut self, reply: &mut Reply<'_>) -> Call {
         if let UnderWay::Carried(runner) = &mut self.under_way
@@ -266,13 +270,14 @@ impl TaskPosition {
         Call::Leave
     }
 
-    /// Returns the form of the collective for recordings. The caller calls it at the beginning of the collective.
+    /// Returns the collective in progress in the form for recordings. The caller calls this function at the beginning
+    /// of the collective.
     pub fn called(&self) -> Option<Called> {
         let UnderWay::Carried(runner) = &self.under_way else { return None };
         Some(Box::new(runner.called()))
     }
 
-    /// Executes operations with late values.
+    /// Executes an operation that has a late value.
     #[inline(never)]
     fn late(&mut self, trace: &Arc<Trace>, number: u32) -> Step {
         let late = late::next(&trace.bytes, &mut self.late).ok_or("its late values end too soon")?;
@@ -375,7 +380,7 @@ impl TaskPosition {
         })
     }
 
-    /// Pattern of the receive that is started now. The pattern of a cancelled receive matches no message.
+    /// Pattern of the receive that the task posts now. The pattern of a cancelled receive matches no message.
     #[inline]
     fn received(&mut self, trace: &Trace, pattern: Pattern) -> Pattern {
         if let Some(left) = self.until_withdrawn.checked_sub(1) {
@@ -386,12 +391,12 @@ impl TaskPosition {
         Pattern { context: NOWHERE, ..pattern }
     }
 
-    /// Assigns the next request to `slot`.
+    /// Assigns the next request to request slot `slot`.
     #[inline]
     fn begin(&mut self, slot: u32) -> Step<()> {
         match self.slots.get(slot as usize) {
             Some(&FREE) => {}
-            // A task uses the lowest free slot.
+            // A task uses the lowest free request slot.
             None if slot as usize == self.slots.len() => self.slots.push(FREE),
             _ => return Err("a slot is used out of order"),
         }
@@ -411,7 +416,7 @@ impl TaskPosition {
         }
     }
 
-    /// Frees `slot` and returns its request.
+    /// Frees request slot `slot` and returns its request.
     #[inline]
     fn free(&mut self, slot: u32) -> Step<RequestId> {
         match self.slots.get_mut(slot as usize) {
@@ -420,7 +425,7 @@ impl TaskPosition {
         }
     }
 
-    /// Requests of a wait for `slots` and for the last eager sends.
+    /// Requests of a wait for the request slots `slots` and for the `eager` most recent eager sends.
     #[inline]
     fn waited(&mut self, slots: &[u32], mut eager: u32) -> Step<Requests> {
         let mut requests = Requests::new();
@@ -443,7 +448,7 @@ impl TaskPosition {
         Ok(requests)
     }
 
-    /// Executes a test that completed the requests of `slots`.
+    /// Executes a test that completed the requests in the request slots `slots`.
     fn test(&mut self, slots: &[u32]) -> Step {
         if slots.is_empty() {
             return Ok(look());
@@ -453,14 +458,14 @@ impl TaskPosition {
         Ok(Call::Test { requests, which: Which::All, poll: false })
     }
 
-    /// Handles the answer to the last question. Returns a wait for the events that had happened in the recording at
-    /// this call but have not happened in the replay.
+    /// Handles the engine's answer to the last question. Returns a wait for the completions and messages that had
+    /// happened at this call in the recording, but have not happened in the replay.
     pub fn answered(&mut self, done: &[Completion]) -> Option<Call> {
         match std::mem::replace(&mut self.asked, RecordedAnswer::Nothing) {
             RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
             RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
             RecordedAnswer::Sends => {
-                // Sends are removed from the back, so that the indices of the others stay valid.
+                // Complete sends are removed from the back, so that the indices of the other sends stay valid.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
                 None
             }
@@ -468,7 +473,7 @@ impl TaskPosition {
         }
     }
 
-    /// Tests which of the sends without a wait are complete, because the number of such sends may become large.
+    /// Tests which sends without a wait are complete, because the number of such sends may become large.
     #[cold]
     fn look_at_sends(&mut self) -> Call {
         self.asked = RecordedAnswer::Sends;
@@ -489,7 +494,7 @@ impl TaskPosition {
         Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place: self.place(), what }))
     }
 
-    /// Name of the present action: the collective in progress, or else the word of the last operation.
+    /// Name of the task's present action: the collective in progress, otherwise the word for the last operation.
     pub fn site(&self, trace: &Trace) -> &'static str {
         self.collective.or_else(|| Some(trace.ops.get(self.last as usize)?.word())).unwrap_or("finish")
     }

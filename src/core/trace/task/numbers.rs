@@ -1,4 +1,4 @@
-//! Numbering of repeated values of a task: operations, peers, tags, groups, names, sizes.
+//! Indices of repeated values of a task: operations, peers, tags, groups, names, sizes.
 
 use super::*;
 
@@ -13,7 +13,7 @@ impl TaskRecorder {
         self.folder.push(number);
     }
 
-    /// Number of operation `op`, if `followers` did not predict it.
+    /// Index of the operation `op`, if `followers` did not predict the operation.
     #[inline(never)]
     pub(super) fn number(&mut self, op: TraceOp) -> u32 {
         let number = match self.numbers.get(&op) {
@@ -65,7 +65,7 @@ impl TaskRecorder {
 
     fn list_span(&mut self, span: SimSpan) {
         let span = span.as_ps();
-        // Host times are whole nanoseconds.
+        // Times measured on the host are whole nanoseconds.
         let value = if span.is_multiple_of(1000) { span / 1000 * 2 } else { span.wrapping_mul(2) | 1 };
         put(&mut self.log.spans, value);
         if !span.is_multiple_of(1000) && span >> 63 == 1 {
@@ -73,7 +73,7 @@ impl TaskRecorder {
         }
     }
 
-    /// Rank `peer` relative to this rank.
+    /// Peer relative to this rank, or `LISTED_PEER`.
     pub(super) fn peer(&mut self, peer: Rank) -> u32 {
         let relative = if peer >= self.rank { peer - self.rank } else { peer + (self.ranks - self.rank) };
         if self.log.ops.len() < OPS {
@@ -118,7 +118,7 @@ impl TaskRecorder {
         }
     }
 
-    /// Number of `group`.
+    /// Index of `group` among the task's groups.
     pub(super) fn group(&mut self, group: &Group) -> u32 {
         let known = self.seen_groups.iter().position(|known| known == group);
         known.unwrap_or_else(|| {
@@ -128,7 +128,7 @@ impl TaskRecorder {
         }) as u32
     }
 
-    /// Index of `name` among the names.
+    /// Index of `name` among the task's names.
     pub(super) fn name(&mut self, name: &'static str) -> u32 {
         let known = self.log.names.iter().position(|known| known == name);
         known.unwrap_or_else(|| {
@@ -137,7 +137,8 @@ impl TaskRecorder {
         }) as u32
     }
 
-    /// Form of `size` for operations. Adds the size to the task's list if the task has too many different sizes.
+    /// Representation of `size` in an operation. Adds the size to the task's list of sizes if the task has too many
+    /// different sizes.
     pub(super) fn size(&mut self, size: u64) -> u64 {
         if self.seen_sizes.len() < SIZES {
             self.seen_sizes.insert(size);
@@ -156,7 +157,7 @@ impl TaskRecorder {
         Sent { to: PeerEnd { peer, context: message.context, tag }, size, mode: message.mode.into() }
     }
 
-    /// Source and tag received by a receive or probe.
+    /// Source and tag of the message that a receive or probe got.
     pub(super) fn got(&mut self, pattern: &Pattern, completion: &Completion) -> PeerEnd {
         let tag = self.tag(completion.tag);
         PeerEnd { peer: self.peer(completion.source), context: pattern.context, tag }

@@ -1,4 +1,5 @@
-//! Compares distributed arrays with a naive owner function; checks envelopes and Fortran 90 numbers.
+//! Compares distributed-array datatypes with a naive owner function; checks constructor arguments and Fortran 90
+//! numbers.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ fn named(handle: Handle) -> &'static Type {
     Datatype::named(handle).unwrap()
 }
 
-/// Dimension of a distributed array: size, processes, distribution, argument.
+/// Dimension of a distributed array: size, number of processes, distribution, distribution argument.
 type Dimension = (i32, i32, i32, i32);
 
 fn dimension() -> impl Strategy<Value = Dimension> {
@@ -23,7 +24,7 @@ fn dimension() -> impl Strategy<Value = Dimension> {
     })
 }
 
-/// Owner of an index, as defined by the distributions of HPF.
+/// Process coordinate that owns an array index, as HPF defines its distributions.
 fn owner(index: i32, (size, processes, distribution, argument): Dimension) -> i32 {
     let default = argument == MPI_DISTRIBUTE_DFLT_DARG;
     match distribution {
@@ -35,7 +36,7 @@ fn owner(index: i32, (size, processes, distribution, argument): Dimension) -> i3
     }
 }
 
-/// Displacements of the elements that a process owns in the global array, in order.
+/// Displacements of the elements that a process owns in the global array, in ascending order.
 fn owned(dimensions: &[Dimension], order: Order, rank: i32) -> Vec<isize> {
     let mut grid: Vec<i32> = Vec::new();
     let mut rest = rank;
@@ -90,7 +91,7 @@ proptest! {
     }
 }
 
-/// Combiner, integers, addresses and the names of the old types.
+/// Constructor call of a datatype: combiner, integers, addresses, and names of the old types.
 fn envelope(ty: &Type) -> (i32, Vec<i64>, Vec<Aint>, Vec<&'static str>) {
     let envelope = ty.envelope();
     let names = envelope.types.iter().map(|old| old.name()).collect();

@@ -1,4 +1,4 @@
-//! Errors of the constructors and their messages.
+//! Errors of the datatype constructors and their messages.
 
 use std::ffi::c_int;
 
@@ -74,7 +74,7 @@ fn impossible_distributions() {
     refused(array(4, 0, none, default, 4), MPI_ERR_ARG, "array_of_psizes[0] is 4; expected 1 for MPI_DISTRIBUTE_NONE");
     let what = "array_of_distribs[0] is 99; expected an MPI_DISTRIBUTE constant";
     refused(array(4, 0, 99, default, 4), MPI_ERR_ARG, what);
-    // Blocks that begin far beyond the array are valid, because this process owns no index of these blocks.
+    // Blocks that begin far beyond the array are valid, because this process owns no array element in these blocks.
     let large = Datatype::resized(0, isize::MAX / 16, int()).unwrap();
     let of = Distributed {
         size: 4,

@@ -107,7 +107,7 @@ fn every_named_datatype_comes_back() {
             ty.pack(memory.as_ptr(), 3, &mut native);
         }
         let mut found = vec![];
-        // SAFETY: as above.
+        // SAFETY: each buffer holds three items.
         unsafe { ty.pack(back.as_ptr(), 3, &mut found) };
         // Long doubles with arbitrary bits lose their padding bits.
         if !ty.name().contains("LONG_DOUBLE") {

@@ -7,7 +7,7 @@ fn named(handle: Handle) -> &'static Type {
     Datatype::named(handle).unwrap()
 }
 
-/// Names and displacements of the basic elements of one item.
+/// Names and displacements of the basic elements in one item of a datatype.
 fn map(ty: &Type) -> Vec<(&'static str, isize)> {
     let mut map = Vec::new();
     ty.for_each_run(1, |kind, at, n| {
@@ -20,7 +20,7 @@ fn doubles_and_chars(places: &[(char, isize)]) -> Vec<(&'static str, isize)> {
     places.iter().map(|&(c, at)| (if c == 'd' { "MPI_DOUBLE" } else { "MPI_CHAR" }, at)).collect()
 }
 
-/// {(double, 0), (char, 8)}, of extent 16.
+/// The datatype {(double, 0), (char, 8)}, of extent 16.
 fn example() -> Type {
     let types = [named(MPI_DOUBLE).clone(), named(MPI_CHAR).clone()];
     Datatype::structure(&[1, 1], &[0, 8], &types).unwrap()
@@ -69,7 +69,7 @@ fn struct_of_structs() {
 
 #[test]
 fn markers_are_bounds() {
-    // MPI-3.1, section 4.1.6: {(lb_marker, -3), (int, 0), (ub_marker, 6)}, then two copies.
+    // The datatype of MPI-3.1, section 4.1.6: {(lb_marker, -3), (int, 0), (ub_marker, 6)}, then two copies of it.
     let one = Datatype::resized(-3, 9, named(MPI_INT)).unwrap();
     assert_eq!((one.lb(), one.ub(), one.extent()), (-3, 6, 9));
     let two = Datatype::contiguous(2, &one).unwrap();
@@ -80,7 +80,7 @@ fn markers_are_bounds() {
     let ub = named(crate::mpi::datatype::MPI_UB).clone();
     let old = Datatype::structure(&[1, 1, 1], &[-3, 0, 6], &[lb, named(MPI_INT).clone(), ub]).unwrap();
     assert_eq!((old.lb(), old.ub(), old.size()), (-3, 6, 4));
-    // An inner marker remains effective in an enclosing datatype.
+    // A bound marker of an inner datatype remains effective in an enclosing datatype.
     let around = Datatype::structure(&[1, 1], &[0, 40], &[old, named(MPI_DOUBLE).clone()]).unwrap();
     assert_eq!((around.lb(), around.ub(), around.true_extent()), (-3, 6, 48));
 }
@@ -137,7 +137,7 @@ fn what_lies_side_by_side_is_one_piece() {
     assert!(Datatype::indexed(&[2, 3], &[0, 2], &double).unwrap().is_dense());
 }
 
-/// Size, lower bound, extent, true lower bound, true extent.
+/// Bounds of a datatype: size, lower bound, extent, true lower bound, true extent.
 fn bounds(ty: &Type) -> [i64; 5] {
     [ty.size() as i64, ty.lb(), ty.extent(), ty.true_lb(), ty.true_extent()]
 }
@@ -145,13 +145,13 @@ fn bounds(ty: &Type) -> [i64; 5] {
 #[test]
 fn bounds_follow_the_flat_type_map() {
     let [int, float, char, double] = [MPI_INT, MPI_FLOAT, MPI_CHAR, MPI_DOUBLE].map(named);
-    // Unaligned extents are padded to the alignment in all constructors, by the formula of section 4.1.6.
+    // All constructors pad an unaligned extent to the alignment, by the formula of section 4.1.6.
     assert_eq!(bounds(&Datatype::hvector(3, 1, 9, float).unwrap()), [12, 0, 24, 0, 22]);
     assert_eq!(bounds(&Datatype::hvector(3, 1, 9, char).unwrap()), [3, 0, 19, 0, 19]);
     let odd = Datatype::hvector(2, 2, -33, int).unwrap();
     let spread = Datatype::indexed_block(2, &[-2], &odd).unwrap();
     assert_eq!(bounds(&spread), [32, -121, 88, -121, 85]);
-    // Explicit bounds of one part determine those of the whole, wherever the other data are.
+    // Explicit bounds of one component datatype determine the bounds of the whole datatype.
     let short = Datatype::resized(-11, 43, named(MPI_SHORT)).unwrap();
     let types = [short, named(MPI_C_DOUBLE_COMPLEX).clone()];
     let around = Datatype::structure(&[3, 1], &[0, -60], &types).unwrap();

@@ -59,7 +59,7 @@ impl Map {
         }
     }
 
-    /// Displacements of the bytes of `count` items, in packed order.
+    /// Displacements of the data bytes of `count` items, in the order of the packed form.
     pub fn bytes(&self, count: usize) -> Vec<i64> {
         let mut places = Vec::new();
         for item in 0..count as i64 {
@@ -93,7 +93,7 @@ pub enum Recipe {
     HindexedBlock(i64, Vec<isize>, Box<Recipe>),
     Struct(Vec<(i64, isize, Recipe)>),
     Resized(isize, isize, Box<Recipe>),
-    /// Size, subsize and start of each dimension.
+    /// Per dimension: size, subarray size and start.
     Subarray(Vec<(i64, i64, i64)>, bool, Box<Recipe>),
     Dup(Box<Recipe>),
 }
@@ -180,7 +180,7 @@ impl Recipe {
     }
 }
 
-/// Displacements of a subarray's items, in memory order.
+/// Displacements of a subarray's items, in the order of memory.
 fn subarray_places(dimensions: &[(i64, i64, i64)], fortran: bool) -> Vec<i64> {
     let slowest_first: Vec<_> = if fortran { dimensions.iter().rev().copied().collect() } else { dimensions.to_vec() };
     slowest_first.iter().fold(vec![0], |places, &(size, subsize, start)| {
@@ -188,7 +188,7 @@ fn subarray_places(dimensions: &[(i64, i64, i64)], fortran: bool) -> Vec<i64> {
     })
 }
 
-/// The `i`th of the named datatypes with data.
+/// Returns the `i`th named datatype that has data.
 pub fn named(i: usize) -> Type {
     let all: Vec<&Type> = Datatype::all_named().filter(|ty| ty.size() > 0).collect();
     all[i % all.len()].clone()

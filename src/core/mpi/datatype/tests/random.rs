@@ -30,7 +30,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     .prop_filter("type maps that can be spelled out", |recipe| entries(recipe) < 3000)
 }
 
-/// Upper bound of the length of the type map.
+/// Upper bound of the number of elements in the recipe's type map.
 fn entries(recipe: &Recipe) -> i64 {
     match recipe {
         Recipe::Named(_) => 1,
@@ -46,7 +46,8 @@ fn entries(recipe: &Recipe) -> i64 {
     }
 }
 
-/// Buffer that covers all displacements, with distinct neighbouring bytes, and the index of displacement 0.
+/// Returns a buffer that covers all displacements, and the buffer index of displacement 0. Neighbouring bytes of the
+/// buffer are distinct.
 fn memory(places: &[i64]) -> (Vec<u8>, i64) {
     let low = places.iter().copied().min().unwrap_or(0).min(0) - 32;
     let high = places.iter().copied().max().unwrap_or(0).max(0) + 32;
@@ -71,7 +72,7 @@ fn at(memory: &[u8], origin: i64, places: &[i64]) -> Vec<u8> {
     places.iter().map(|place| memory[(origin + place) as usize]).collect()
 }
 
-/// Unpacks into a fresh buffer and compares every byte.
+/// Unpacks data into a new buffer and compares every byte of the buffer.
 fn check_unpack(ty: &Type, count: usize, places: &[i64], from: usize, data: &[u8]) {
     let (mut found, origin) = memory(places);
     let mut expected = found.clone();

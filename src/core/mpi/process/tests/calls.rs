@@ -1,4 +1,4 @@
-//! Checks the engine calls that the adapter makes for the actions of an MPI program.
+//! Checks the engine calls that `MpiDriver` makes for the actions of an MPI program.
 
 use super::engine::{Ran, Script, collective, platform, run, same, world};
 use crate::mpi::{CollectiveCall, CommMember, Group, MpiCall, MpiDriver, Sizes, check_rules};
@@ -14,7 +14,7 @@ fn blocking(size: u32, call: impl Fn(u32) -> CollectiveCall) -> Ran {
     run(&platform(&[]), (0..size).map(|rank| vec![MpiCall::Collective(call(rank))]).collect())
 }
 
-/// Sender, receiver and size of each message, sorted.
+/// Sender, receiver and size in bytes of each message, sorted.
 fn sizes(ran: &Ran) -> Vec<(u32, u32, u64)> {
     let mut sizes: Vec<_> = ran.messages.iter().map(|&(from, to, size, _)| (from, to, size)).collect();
     sizes.sort_unstable();

@@ -1,4 +1,5 @@
-//! An engine without time. Matches messages in order, completes a send only with its receive, and records all calls.
+//! An engine without virtual time for tests. The engine matches messages in order, completes a send when the matching
+//! receive completes, and records all calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::rank::{
 use crate::test_support;
 use crate::units::{Bytes, Rate, SimSpan, SimTime};
 
-/// A rank that performs the actions of a list, then waits for all requests that it started, in reverse order.
+/// A rank that performs the actions of a list, then waits for all started requests in reverse order.
 pub(super) struct Script {
     actions: std::vec::IntoIter<MpiCall>,
     started: Requests,
@@ -50,12 +51,12 @@ pub(super) fn platform(rules: &[(Collective, Algorithm)]) -> Arc<Platform> {
     Arc::new(Platform { collectives, ..test_support::platform([1, 1, 1], core, links) })
 }
 
-/// The world of `size` ranks as seen by `rank`.
+/// MPI_COMM_WORLD of `size` ranks as seen by `rank`.
 pub(super) fn world(rank: u32, size: u32) -> CommMember {
     CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size })
 }
 
-/// A collective of the world with root 0.
+/// A collective call on MPI_COMM_WORLD with root 0.
 pub(super) fn collective(collective: Collective, rank: u32, size: u32, sizes: Sizes) -> CollectiveCall {
     CollectiveCall { collective, comm: world(rank, size), root: 0, sizes, algorithm: None }
 }
@@ -64,14 +65,14 @@ pub(super) fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// Record of a test run.
+/// Calls and messages of a test run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
-    /// Calls of each rank, without the calls of its strands.
+    /// Engine calls of each rank, without the calls of its non-blocking collectives.
     pub(super) calls: Vec<Vec<String>>,
-    /// Sender, receiver, size and tag of each message sent, matched or not.
+    /// Sender, receiver, size and tag of each sent message, matched or not.
     pub(super) messages: Vec<(u32, u32, u64, u32)>,
-    /// For each blocked rank, the MPI function that blocks.
+    /// Per blocked rank: the MPI function that blocks.
     pub(super) stuck: BTreeMap<u32, &'static str>,
     /// Errors of failed ranks.
     pub(super) failed: Vec<String>,

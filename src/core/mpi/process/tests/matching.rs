@@ -50,7 +50,7 @@ fn collectives_in_another_order_never_match() {
 
 #[test]
 fn each_communicator_counts_its_own_collectives() {
-    // Only rank 1 has already begun a collective on its own communicator.
+    // Only rank 1 has already begun a collective on MPI_COMM_SELF.
     let scripts = (0..2).map(|rank| {
         let mut script = Vec::new();
         if rank == 1 {

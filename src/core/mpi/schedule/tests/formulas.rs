@@ -6,7 +6,8 @@ use crate::mpi::rules::tests::COLLECTIVES;
 use crate::mpi::schedule::Choice;
 use crate::platform::{Algorithm, Collective, Method};
 
-/// Numbers of messages and bytes that all `p` ranks send together, with `n` bytes in the buffer or block and root 0.
+/// Formulas for the numbers of messages and bytes that all `p` ranks send together, if the buffer or block has `n`
+/// bytes and the root is 0.
 fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64, u64) {
     let log_up = u64::from(p.next_power_of_two().ilog2());
     let log = u64::from(p.ilog2());
@@ -44,7 +45,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
             let messages: u64 = (0..log_up).map(|k| (0..p).filter(|r| r ^ (1 << k) < p).count() as u64).sum();
             (messages, messages * n)
         }
-        // A reduce_scatter of blocks of n bytes has p n bytes in all.
+        // A reduce_scatter of blocks of n bytes has p n bytes of data.
         (Collective::ReduceScatter, Algorithm::RecursiveHalving) => {
             (q * log + 2 * fold, (q - 1) * p * n + fold * (p + 1) * n)
         }
@@ -53,7 +54,7 @@ fn formula(collective: Collective, algorithm: Algorithm, p: u64, n: u64) -> (u64
     }
 }
 
-/// Whether `algorithm` is tested separately below, or is composed of other algorithms.
+/// Whether another test covers `algorithm`, or `algorithm` executes other algorithms.
 fn has_own_test(algorithm: Algorithm) -> bool {
     use Algorithm::*;
     matches!(
@@ -80,8 +81,8 @@ fn messages_and_bytes_are_what_the_formulas_say() {
     for collective in COLLECTIVES {
         for &algorithm in suitable(collective).iter().filter(|other| !has_own_test(**other)) {
             for p in (1..=17).chain([32, 33]) {
-                // The size is divisible by p and by the powers of two up to 32. Over all p, sizes are below and above
-                // the size from which the allgather is a ring.
+                // The size is divisible by p and by the powers of two up to 32. The sizes for all p lie on both sides
+                // of the threshold of the ring allgather.
                 let n = p * 64_000;
                 let SymbolicRun { messages, bytes, .. } = run(ScheduleCase::flat(collective, algorithm, p as u32, n));
                 let n = if collective == Collective::Barrier { 0 } else { n };
@@ -132,7 +133,7 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
         }
         if p.is_power_of_two() {
             let log = u64::from(p.ilog2());
-            // A member whose number is a palindrome in binary already has its block.
+            // A member whose folded number is a palindrome in binary already has its block.
             let away = p - (1 << log.div_ceil(2));
             expected.push((ReduceScatter, plain(Butterfly), (p * log + away, p * all + away * n)));
         }

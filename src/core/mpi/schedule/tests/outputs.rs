@@ -30,7 +30,7 @@ fn expected(collective: Collective, size: u32, root: u32, rank: u32, block: u32)
     }
 }
 
-/// Whether the output of `collective` is divided into one block per rank.
+/// Whether the output of `collective` has one block per rank.
 fn by_rank(collective: Collective) -> bool {
     use Collective::*;
     matches!(
@@ -46,13 +46,13 @@ fn check(case: ScheduleCase) {
         Algorithm::Nonoverlapping => keeps_rank_order(Collective::Reduce, choice.first.algorithm),
         algorithm => keeps_rank_order(collective, algorithm),
     };
-    // A binomial tree starts at the root unless the order of ranks forbids it.
+    // A binomial tree starts at the root unless contributions must be combined in order of ranks.
     let by_root = (collective, choice.method.algorithm) == (Collective::Reduce, Algorithm::Binomial) && root > 0;
     let ordered = keeps && (case.ordered || !by_root);
     for (rank, cells) in (0..).zip(&ran.outputs) {
         for (place, cell) in (0..).zip(cells) {
-            // With one block per rank, a block consists of `ran.cells` cells, and each cell of an output block is
-            // compared with the same cell of the source block.
+            // With one block per rank, a block consists of `ran.cells` test cells (indivisible byte ranges). Each cell
+            // of an output block is compared with the same cell of the source block.
             let block = if by_rank(collective) { place / ran.cells } else { place };
             let Some(expected) = expected(collective, size, root, rank, block) else { continue };
             let at = |(from, block): Term| {
@@ -68,7 +68,8 @@ fn check(case: ScheduleCase) {
     }
 }
 
-/// The test case as it runs if a user selects `method`: with the library's replacements, and the methods of the parts.
+/// The test case as the MPI library `library` runs it if a user selects `method`: unsuitable algorithms are replaced,
+/// and inner collectives get algorithms.
 fn asked(library: Library, collective: Collective, method: Method, case: ScheduleCase) -> ScheduleCase {
     let ScheduleCase { size, bytes, element, .. } = case;
     let blocks = if by_rank(collective) { u64::from(size) } else { 1 };
@@ -114,7 +115,7 @@ fn has_root(collective: Collective) -> bool {
     )
 }
 
-/// Whether `algorithm` handles every case without a replacement.
+/// Whether `algorithm` handles every call without being replaced by another algorithm.
 fn by_itself(algorithm: Algorithm) -> bool {
     use Algorithm::{NeighborExchange, Nonoverlapping, SegmentedRing, TwoProcs};
     !matches!(algorithm, NeighborExchange | Nonoverlapping | SegmentedRing | TwoProcs)
@@ -122,7 +123,7 @@ fn by_itself(algorithm: Algorithm) -> bool {
 
 #[test]
 fn every_method_of_every_library_ends_right() {
-    // One library of each schedule style.
+    // One MPI library of each schedule style.
     for library in [Library::Mpich3Flat, Library::OpenMpi41, Library::Mpich4] {
         for collective in COLLECTIVES {
             for method in methods(collective) {

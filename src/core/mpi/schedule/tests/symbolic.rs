@@ -1,7 +1,8 @@
-//! A simulated machine without time. Every cell of every space contains the list of combined contributions, in order.
-//! Every send waits for its receive. The messages of each pair of ranks are matched in order.
+//! A simulated machine without virtual time. Every test cell (indivisible byte range) of a buffer contains the list of
+//! contributions combined in the cell, in order. Every send waits for its receive. The messages of each pair of ranks
+//! are matched in order.
 //!
-//! A cell is a range of bytes that no layout of the collective divides further.
+//! A test cell is a range of bytes that no layout of the collective divides further.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,17 +13,17 @@ use super::super::{
 use crate::platform::{Collective, Method};
 use crate::units::Bytes;
 
-/// A contribution: the contributing rank, and the index of the cell in its input.
+/// A contribution: the contributing rank, and the index of the test cell in the rank's input.
 pub(super) type Term = (u32, u32);
 
-/// Contents of a cell: contributions in the order of combination; `None` before the first write.
+/// Contents of a test cell: contributions in the order of combination; `None` before the first write.
 pub(super) type Cell = Option<Vec<Term>>;
 
 /// Result of a test run.
 pub(super) struct SymbolicRun {
-    /// The output cells of each rank.
+    /// Test cells of the output buffer of each rank.
     pub(super) outputs: Vec<Vec<Cell>>,
-    /// Number of cells of each rank's block, or of the whole buffer.
+    /// Number of test cells per rank's block, or in the whole buffer.
     pub(super) cells: u32,
     /// Number of messages that all ranks sent.
     pub(super) messages: u64,
@@ -34,14 +35,14 @@ pub(super) struct SymbolicRun {
 
 struct SymbolicMachine {
     spaces: Vec<[Vec<Cell>; 4]>,
-    /// Offsets of the cells in bytes, followed by the size of the buffer; if the data are one block per rank, within a
-    /// block.
+    /// Offsets of the test cells in bytes, followed by the size of the buffer. If there is one block per rank, the
+    /// offsets refer to a block.
     bounds: Vec<u64>,
 }
 
-/// Contents of a message, cell by cell.
+/// Contents of a message, one list of contributions per test cell.
 type Data = Vec<Vec<Term>>;
-/// Data that arrived for a receive that has not been waited for.
+/// Data that arrived for a receive for which the rank has not yet waited.
 type Arrived = (Piece, Then, Data);
 
 struct PostedStep {
@@ -52,23 +53,23 @@ struct PostedStep {
     starts: bool,
 }
 
-/// Operations that a rank waits for.
+/// Sends and receives for which a rank waits, identified by their start order at the rank.
 #[derive(Clone, Copy, Debug)]
 enum StepWait {
     Not,
     All,
     Sends,
-    /// The last started operations, as many as this number.
+    /// Waits for the last sends and receives. The number states how many.
     Last(u64),
-    /// All operations from this number on.
+    /// Waits for all sends and receives from this index on.
     From(u64),
-    /// The operation with this number.
+    /// Waits for the send or receive with this index.
     Number(u64),
 }
 
 impl StepWait {
-    /// Whether this wait blocks a rank whose open operations are `open`: pairs of the operation's number, and whether
-    /// the operation is a receive.
+    /// Whether this wait blocks a rank with the incomplete operations `open`. Each operation is its index, and whether
+    /// it is a receive.
     fn holds(self, open: &[(u64, bool)]) -> bool {
         open.iter().any(|&(number, is_receive)| match self {
             StepWait::Not | StepWait::Last(_) => false,
@@ -81,7 +82,7 @@ impl StepWait {
 }
 
 impl SymbolicMachine {
-    /// Cells of `piece`, in the order of sending.
+    /// Indices of the test cells of `piece`, in the order of sending.
     fn cells(&self, layout: &BlockLayout, piece: Piece) -> Vec<usize> {
         let inner = self.bounds.len() - 1;
         let mut cells = Vec::new();
@@ -159,7 +160,7 @@ pub(super) struct ScheduleCase {
 }
 
 impl ScheduleCase {
-    /// Test case of the default library with root 0 and data that may be divided at any byte.
+    /// Test case for the default library with root 0. The data may be divided at any byte.
     pub(super) fn flat(collective: Collective, method: impl Into<Method>, size: u32, bytes: u64) -> Self {
         let choice = Choice::from(method.into());
         ScheduleCase {
@@ -176,7 +177,7 @@ impl ScheduleCase {
     }
 }
 
-/// Offsets of the cells: every boundary between blocks in any of the layouts.
+/// Offsets of the test cells: all boundaries between blocks in any of the layouts.
 fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     let mut bounds = vec![0, bytes];
     for layout in layouts {
@@ -189,7 +190,7 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     bounds.sort_unstable();
     bounds.dedup();
     if bounds.len() == 1 && layouts.iter().any(|layout| matches!(layout, BlockLayout::Uniform { .. })) {
-        // An empty buffer is one cell if blocks are not divided.
+        // An empty buffer is one test cell if blocks are not divided.
         bounds.push(0);
     }
     bounds
@@ -226,14 +227,14 @@ pub(super) fn run(case: ScheduleCase) -> SymbolicRun {
     });
     let mut machine = SymbolicMachine { spaces: spaces.collect(), bounds };
     let (mut messages, mut sent) = (0, 0);
-    // Unmatched sends and receives by pair of sender and receiver, with the number of the operation at its rank.
+    // Unmatched sends and receives by pair of sender and receiver, with the index of the send or receive at its rank.
     let mut sends: BTreeMap<(u32, u32), VecDeque<(Data, u64)>> = BTreeMap::new();
     let mut receives: BTreeMap<(u32, u32), VecDeque<PostedStep>> = BTreeMap::new();
-    // Open operations of each rank, by number; and the wait of each rank that waits.
+    // Incomplete operations of each rank, by index; and the wait of each waiting rank.
     let mut open: Vec<Vec<(u64, bool)>> = vec![Vec::new(); size as usize];
     let mut started = 0u64;
     let mut waits: Vec<StepWait> = vec![StepWait::Not; size as usize];
-    // Numbers of posted receives that have not been waited for, and the data of those that have arrived.
+    // Indices of posted receives for which no step has waited, and the data that have arrived for them.
     let mut posted_by: Vec<Vec<u64>> = vec![Vec::new(); size as usize];
     let mut arrived: Vec<BTreeMap<u64, Arrived>> = vec![BTreeMap::new(); size as usize];
     let mut stages = vec![0usize; size as usize];
@@ -334,7 +335,7 @@ pub(super) fn run(case: ScheduleCase) -> SymbolicRun {
                 }
             }
             waits[me] = match wait {
-                // The step waits for the operations that it started itself.
+                // The step waits for the sends and receives that the step itself started.
                 StepWait::Last(count) => StepWait::From(started - count),
                 wait => wait,
             };

@@ -1,4 +1,4 @@
-//! Program of a rank that repeats the actions described by the rank's OTF2 events.
+//! Program of a rank that repeats the actions in the rank's OTF2 events.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Otf2Program {
     rank: Rank,
     next: usize,
     slots: Vec<Option<RequestId>>,
-    /// Request started by the last call.
+    /// Request slot of the request that the last call started.
     starting: Option<u32>,
     function: Option<LoggedFunction>,
 }
@@ -95,7 +95,7 @@ impl Otf2Program {
                 }
                 TraceOperation::Collective(number) => return MpiCall::Collective(self.collective(*number)),
                 TraceOperation::Start(slot, number) => {
-                    // The non-blocking collective never completed, so its kind is unknown.
+                    // The non-blocking collective never completed, so OTF2 does not tell which collective it is.
                     if found.collectives[*number as usize].op == u32::MAX {
                         continue;
                     }

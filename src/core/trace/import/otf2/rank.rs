@@ -13,41 +13,42 @@ use crate::trace::import::words::Words;
 use crate::trace::logs::{FunctionClass, LoggedFunction};
 use crate::units::SimSpan;
 
-/// OTF2's number for creating a communicator. Greater numbers are other operations on communicators and windows.
+/// OTF2's identifier for the creation of a communicator. Greater identifiers are other operations on communicators and
+/// windows.
 pub(super) const MAKES_COMM: u32 = 17;
 
-/// An incomplete request of a rank.
+/// A request that a rank has started and that has not completed.
 #[derive(Clone, Copy)]
 struct OpenRequest {
     slot: u32,
-    /// Index of the action that starts the request, if that action becomes known when the request completes.
+    /// Index of the action that starts the request, if the completion of the request determines this action.
     action: Option<usize>,
-    /// Index of the request's collective, if the request is a non-blocking collective.
+    /// Index of the collective among the rank's collectives, if the request belongs to a non-blocking collective.
     collective: Option<u32>,
 }
 
 /// An MPI function that the rank has entered and not left.
 struct OpenRegion {
     region: u32,
-    /// Number of nested regions of MPI functions.
+    /// Number of nested regions of MPI functions that the rank is in.
     depth: u32,
-    /// Whether an event of a collective was read in the region.
+    /// Whether the reader has read an event of a collective in the region.
     has_collective: bool,
-    /// Requests that complete in the region.
+    /// Request slots of the requests that complete in the region.
     ended: Vec<u32>,
     sent: Option<MessageRecord>,
 }
 
-/// Reads the events of a rank, one after another.
+/// Reads the events of one rank of an OTF2 archive.
 pub(super) struct RankReader {
     rank: Rank,
     found: RankActions,
     inside: Option<OpenRegion>,
     open: BTreeMap<u64, Vec<OpenRequest>>,
     slots: Vec<bool>,
-    /// Time at which the present block of code started; `None` while recording is off.
+    /// Time at which the present block of the program's code started; `None` while Score-P's recording is off.
     code: Option<u64>,
-    /// Whether the last event of the rank was read.
+    /// Whether the reader has read the last event of the rank.
     is_whole: bool,
     finalized: bool,
 }
@@ -78,7 +79,7 @@ impl RankReader {
         self.found.actions.push(TraceAction { function, operation });
     }
 
-    /// Adds the block of code up to `time`.
+    /// Adds a block of the program's code that ends at `time`.
     fn code_to(&mut self, definitions: &Definitions, time: u64) {
         let Some(since) = self.code.take() else { return };
         let seconds = time.saturating_sub(since) as f64 / definitions.ticks;
@@ -134,7 +135,7 @@ impl RankReader {
         }
         let OpenRegion { has_collective, ended, sent, .. } = self.inside.take().expect("it is inside");
         let function = left.function;
-        // The function is a send-receive that received from MPI_PROC_NULL, so only its send is an action.
+        // The MPI function is a send-receive that received from MPI_PROC_NULL, so only the send is an action.
         sent.into_iter().for_each(|message| self.add_action(function, TraceOperation::Send(message)));
         if !ended.is_empty() {
             ended.iter().for_each(|slot| self.slots[*slot as usize] = false);
@@ -183,7 +184,8 @@ impl RankReader {
         slot
     }
 
-    /// Removes the request with number `request`. Requests with the same number complete in the order of their start.
+    /// Removes the request with OTF2's identifier `request`. Requests with the same identifier complete in the order in
+    /// which they started.
     fn ended(&mut self, request: u64) -> Result<OpenRequest, ImportError> {
         let Some(list) = self.open.get_mut(&request) else {
             return Err(error(format!("rank {}: request {request} ends, which never began", self.rank)));
@@ -214,7 +216,7 @@ impl RankReader {
         Ok(Otf2Collective { function, op, comm, root, sent, received, member_sizes: MemberSizes::Own })
     }
 
-    /// Handles an event of kind `kind` with the arguments `words`.
+    /// Handles an event of the type `kind` with the arguments `words`.
     pub fn event(&mut self, definitions: &Definitions, kind: &str, words: &mut Words<'_>) -> Result<(), ImportError> {
         let time = number(words, "a time")?;
         let function = self.function(definitions);
@@ -248,7 +250,7 @@ impl RankReader {
             "q" => {
                 let action = self.found.actions.len();
                 self.open(number(words, "a request")?, Some(action), None);
-                // The message of the receive is known when the request completes.
+                // The completion of the request determines the message of the receive.
                 self.add_action(function, TraceOperation::Nothing);
             }
             "d" => {
@@ -270,7 +272,7 @@ impl RankReader {
             }
             "c" => {
                 let joined = self.joined(definitions, words)?;
-                // Freeing communicators needs no messages.
+                // Freeing a communicator needs no messages.
                 if joined.op <= MAKES_COMM {
                     let number = self.found.collectives.len() as u32;
                     self.found.collectives.push(joined);
@@ -280,7 +282,7 @@ impl RankReader {
             "n" => {
                 let number_of = self.found.collectives.len() as u32;
                 let slot = self.open(number(words, "a request")?, None, Some(number_of));
-                // The kind of a non-blocking collective is known when it completes.
+                // The completion of a non-blocking collective determines which collective it is.
                 let unknown = Otf2Collective {
                     function,
                     op: u32::MAX,

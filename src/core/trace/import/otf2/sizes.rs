@@ -1,8 +1,8 @@
 //! Data sizes of collectives, derived from the byte counts of Score-P.
 //!
-//! Score-P's event `MPI_COLLECTIVE_END` contains the numbers of bytes that a rank sent and received. Score-P counts as
-//! if the owner of a block sent it directly to each receiver, including itself. In this table N is the number of
-//! members:
+//! Score-P's event `MPI_COLLECTIVE_END` contains the numbers of bytes that a rank sent and received. Score-P counts
+//! bytes as if the owner of a block sent the block directly to each receiver, including itself. In this table N is the
+//! number of members:
 //!
 //! | collective | sent | received |
 //! |---|---|---|
@@ -15,8 +15,8 @@
 //! | reduce_scatter | all blocks | N times its block |
 //! | scan (exscan) | to itself and higher ranks (higher ranks) | from itself and lower ranks (lower ranks) |
 //!
-//! With `MPI_IN_PLACE`, the block that a rank would send to itself is not counted. If the counts do not show whether a
-//! rank used `MPI_IN_PLACE`, N blocks are assumed if the bytes are divisible by N.
+//! With `MPI_IN_PLACE`, the block that a rank would send to itself is not counted. If the byte counts do not show
+//! whether a rank used `MPI_IN_PLACE`, mcpsim assumes N blocks if the number of bytes is divisible by N.
 
 use std::sync::Arc;
 
@@ -30,15 +30,17 @@ use crate::units::Bytes;
 /// Data sizes of a collective, derived from the byte counts of every member.
 #[derive(Clone, Debug)]
 pub(super) enum MemberSizes {
-    /// Only the counts of this rank are known: no other member takes part, or the counts have not been combined yet.
+    /// Only the byte counts of this rank are known. No other member takes part, or the byte counts of the members have
+    /// not been combined yet.
     Own,
     Same(u64),
     Each(Arc<[Bytes]>),
-    /// Number of bytes received by each member. The data of a sender are divided in the same proportions.
+    /// Number of bytes that each member receives. The data of a sender are divided among the receivers in the same
+    /// proportions.
     Spread(Arc<[Bytes]>),
 }
 
-/// Collective with OTF2's operation number of `joined`.
+/// Collective that corresponds to OTF2's operation identifier in `joined`.
 pub(super) fn collective(joined: &Otf2Collective) -> Option<Collective> {
     use Collective as C;
     const BY_NUMBER: [Collective; 17] = [
@@ -61,7 +63,7 @@ pub(super) fn collective(joined: &Otf2Collective) -> Option<Collective> {
         C::ReduceScatter,
     ];
     if joined.op == MAKES_COMM {
-        // To create a communicator, members exchange colour and key, or agree on a number, as in recorded runs.
+        // To create a communicator, members exchange colour and key or agree on an identifier, as in recorded runs.
         return Some(if splits(joined) { C::Allgather } else { C::Allreduce });
     }
     BY_NUMBER.get(joined.op as usize).copied()
@@ -72,7 +74,7 @@ fn splits(joined: &Otf2Collective) -> bool {
 }
 
 impl Otf2Collective {
-    /// Sizes that member `member` of a communicator of `count` passes to the collective.
+    /// Data sizes that member `member` of a communicator with `count` members passes to the collective.
     pub fn sizes(&self, collective: Collective, member: u32, count: u32) -> Sizes {
         let own = |all: &[Bytes]| all.get(member as usize).copied().unwrap_or(Bytes::ZERO);
         match &self.member_sizes {
@@ -84,7 +86,7 @@ impl Otf2Collective {
                 Sizes::Each(vec![Bytes::new(*size); count as usize].into())
             }
             MemberSizes::Same(size) => Sizes::Same(Bytes::new(*size)),
-            // Ranks other than the root know only their own block.
+            // Ranks other than the root know only the size of their own block.
             MemberSizes::Each(all)
                 if matches!(collective, Collective::Gatherv | Collective::Scatterv) && member != self.root =>
             {
@@ -100,8 +102,8 @@ impl Otf2Collective {
     }
 }
 
-/// Derives the data sizes of each collective from the counts of its members. Returns whether sizes of an alltoallv
-/// were estimated.
+/// Derives the data sizes of each collective from the byte counts of its members. Returns whether the sizes of an
+/// alltoallv were estimated.
 pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankActions]) -> Result<bool, ImportError> {
     let mut estimated = false;
     for (&comm, members) in &definitions.comms {
@@ -147,7 +149,7 @@ pub(super) fn combine_members(definitions: &Definitions, ranks: &mut [RankAction
     Ok(estimated)
 }
 
-/// Sizes of a collective from the calls of every member (at least two).
+/// Derives the data sizes of a collective from the byte counts of at least two members.
 fn derive_sizes(called: &[&Otf2Collective]) -> Result<MemberSizes, String> {
     use Collective as C;
     let first = called[0];
@@ -173,8 +175,8 @@ fn derive_sizes(called: &[&Otf2Collective]) -> Result<MemberSizes, String> {
     {
         return Err(format!("expected a root up to {}; found {root}", called.len() - 1));
     }
-    // Sizes of the blocks of every member. The root's own block is its total minus the other blocks; with MPI_IN_PLACE
-    // Score-P does not count it.
+    // Sizes of the blocks of every member. The root's own block is the root's total minus the other blocks. With
+    // MPI_IN_PLACE, Score-P does not count the root's own block.
     Ok(match collective {
         C::Barrier => MemberSizes::Same(0),
         C::Bcast => MemberSizes::Same(most(&received)),

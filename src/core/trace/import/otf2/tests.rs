@@ -1,4 +1,4 @@
-//! OTF2 archives in the form of lines: compares times with those computed by hand, and checks errors.
+//! OTF2 archives as lines of text: compares predicted times with times computed by hand, and checks errors.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ const HEAD: &str = "creator Score-P 8.1\nclock 1000000000 5000\nregion 1 MPI_Ini
     region 8 MPI_Sendrecv\nregion 9 MPI_Allreduce\nregion 10 MPI_Ibcast\nregion 11 MPI_Win_create\nregion 12 MPI_File_read\n\
     region 13 MPI_Comm_split\n";
 
-/// Lines of an archive whose ranks have the events `ranks`.
+/// Lines of an OTF2 archive whose ranks have the events `ranks`.
 fn archive(ranks: &[&str]) -> String {
     let mut text = HEAD.to_owned();
     text.push_str("comm 1 group");
@@ -34,8 +34,8 @@ fn read(ranks: &[&str]) -> Result<ImportedTrace, String> {
     ImportedTrace::read_otf2(archive(ranks).as_bytes()).map_err(|error| error.to_string())
 }
 
-/// Final clocks of the ranks in ns. A message between nodes takes 1000 ns plus 1 ns per byte and is eager up to 1000
-/// bytes.
+/// Final virtual times of the ranks in ns. A message between nodes takes 1000 ns plus 1 ns per byte and is eager up to
+/// 1000 bytes.
 fn clocks(ranks: &[&str]) -> Vec<u64> {
     let outcome = execute(&read(ranks).unwrap(), RunOptions::default()).unwrap();
     outcome.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
@@ -43,22 +43,22 @@ fn clocks(ranks: &[&str]) -> Vec<u64> {
 
 #[test]
 fn code_is_the_time_between_regions_of_mpi() {
-    // 100 ns of code, then a send; a message of 200 bytes arrives at 100 + 1200; then 50 ns, of which 30 wrote a
-    // buffer to disk.
+    // The rank computes for 100 ns, then sends a message of 200 bytes, which arrives at 100 + 1200 ns. Then the rank
+    // computes for 50 ns, of which 30 ns wrote a buffer to disk.
     let sender = "b 5000; e 5010 1; x 6000 1; e 6100 3; s 6150 1 1 7 200; x 6200 3; e 6250 2; x 9000 2; z 9999";
     let receiver =
         "b 5000; e 5010 1; x 6000 1; e 6001 4; r 6400 0 1 7 200; x 6500 4; f 6510 6540; e 6550 2; x 9000 2; z 9000";
     assert_eq!(clocks(&[sender, receiver]), [150, 1320]);
-    // Without MPI_Init, the run lasts from the start of the archive to its last event. Time in file functions is code;
-    // time without recording is omitted.
+    // Without MPI_Init, the run lasts from the start of the archive to its last event. The time in file functions
+    // counts as time of the program's code. Time without recording is omitted.
     assert_eq!(clocks(&["e 5100 12; x 5200 12; z 5300"]), [300]);
     assert_eq!(clocks(&["o 5100 1; o 5400 0; z 5450"]), [150]);
 }
 
 #[test]
 fn requests_end_where_they_were_waited_for() {
-    // In each rank, a send and a receive start at 0. The send completes at once, the receive at 1400, so each rank
-    // continues at 1400.
+    // In each rank, a send and a receive start at time 0. The send completes at once, the receive at 1400 ns, so each
+    // rank continues at 1400 ns.
     let both = |other: u32| {
         format!(
             "e 5000 6; q 5000 1; x 5000 6; e 5000 5; i 5000 {other} 1 3 400 2; x 5000 5; \
@@ -66,9 +66,10 @@ fn requests_end_where_they_were_waited_for() {
         )
     };
     let (first, second) = (both(1), both(0));
-    // 100 ns of code between the calls end before the message arrives, and 100 ns follow the arrival.
+    // A computation of 100 ns between the calls ends before the message arrives, and a computation of 100 ns follows
+    // the arrival.
     assert_eq!(clocks(&[&first, &second]), [1500, 1500]);
-    // MPI_Sendrecv in communicator 3, in which rank 0 is world rank 2 and rank 1 is world rank 1.
+    // The ranks call MPI_Sendrecv in communicator 3, in which rank 0 is world rank 2 and rank 1 is world rank 1.
     let exchange = |other: u32| format!("e 5000 8; s 5000 {other} 3 0 400; r 5001 {other} 3 0 400; x 5001 8; z 5011");
     assert_eq!(clocks(&["z 5004", &exchange(0), &exchange(1)]), [4, 1410, 1410]);
     // The calls are an MPI_Sendrecv that receives from MPI_PROC_NULL, and a cancelled receive.
@@ -78,7 +79,7 @@ fn requests_end_where_they_were_waited_for() {
     assert_eq!(clocks(&[half, cancelled]), [0, 1400]);
 }
 
-/// Size and blocks of the collective calls of ranks whose collectives end with the events `ends`.
+/// Size and blocks of the collective calls of the ranks. The events `ends` end the collectives.
 fn called(ends: &[&str]) -> Result<Vec<(u32, Vec<u64>)>, String> {
     let events: Vec<String> = ends.iter().map(|end| format!("e 5000 9; c 5000 {end}; x 5000 9; z 5000")).collect();
     let import = read(&events.iter().map(String::as_str).collect::<Vec<_>>())?;
@@ -116,7 +117,8 @@ fn sizes_of_collectives_are_what_score_p_counts() {
     assert_eq!(called(&["7 1 0 2 5", "7 1 0 4 4", "7 1 0 6 3"]), each([1, 2, 3]));
     assert_eq!(called(&["13 1 0 6 3", "13 1 0 6 6", "13 1 0 6 9"]), each([1, 2, 3]));
     assert_eq!(called(&["16 1 0 6 6"; 3]), each([2, 2, 2]));
-    // Only the sums of an alltoallv are known: sent data are divided like received data.
+    // Only the total sizes of an alltoallv are known. The sent data are divided in the same proportions as the received
+    // data.
     let divided = called(&["9 1 0 12 6", "9 1 0 6 6", "9 1 0 0 12"]).unwrap();
     assert_eq!(divided, [(0, vec![3, 3, 6]), (0, vec![1, 1, 3]), (0, vec![0, 0, 0])]);
     assert!(

@@ -1,4 +1,4 @@
-//! Times of computing in a replay.
+//! Virtual times of computing in a replay.
 
 use super::{Step, TaskPosition, take_at};
 use crate::rank::Call;
@@ -6,7 +6,7 @@ use crate::trace::Trace;
 use crate::units::SimSpan;
 
 impl TaskPosition {
-    /// Call for a block of computing. If the program's code was timed, the call is one of code.
+    /// Engine call for a block of computing. If the recording measured real code, the call counts as code.
     #[inline]
     pub(super) fn computing(&self, trace: &Trace, span: SimSpan) -> Call {
         let is_code = self.collective.is_none() && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
@@ -14,7 +14,7 @@ impl TaskPosition {
         if is_code { Call::Code(span) } else { Call::Compute(span) }
     }
 
-    /// Time that a recorded block of computing takes on this machine.
+    /// Virtual time that a recorded block of computing takes on the simulated machine.
     #[inline]
     pub(super) fn scaled(&self, span: SimSpan) -> SimSpan {
         if self.factor == 1.0 || self.collective.is_some() {
