@@ -1,7 +1,8 @@
-//! Optional records of rank activity: intervals of virtual time, and the origin of each task's clock.
+//! Optional records of rank activity: intervals of virtual time, and the reasons for each advance of a task's clock.
 //!
-//! The log of a task is a list of marks. Each mark gives the clock at its end and the reason for the advance: the task
-//! itself, or a point of another task's clock. The path that determined a clock can be followed back along the marks.
+//! The log of a task is a list of marks, one for each advance of the task's clock. A mark has the clock after the
+//! advance and the reason for the advance: the task itself, or a point of another task's clock. From the marks,
+//! `backtrack` finds the path that determined a clock.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -11,12 +12,12 @@ use crate::profile::{Activity, Arrow, StrandSpan, Timeline};
 use crate::rank::{CallSite, Rank};
 use crate::units::SimTime;
 
-/// Limits of the recording.
+/// Limits of the recorded activity of a rank.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ActivityLimits {
-    /// Number of activity intervals per rank; 0 if intervals are not recorded.
+    /// Greatest number of activity intervals per rank; 0 if intervals are not recorded.
     pub intervals: usize,
-    /// Number of marks per rank; 0 if the way back is not recorded.
+    /// Greatest number of marks per rank; 0 if marks are not recorded.
     pub marks: usize,
 }
 
@@ -30,18 +31,18 @@ impl ActivityLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockPoint {
     pub rank: Rank,
-    /// Number of the task among all tasks of the rank so far; 0 is the rank's program.
+    /// Serial number of the task among all tasks that the rank has started; 0 is the rank's program.
     pub serial: u32,
     pub time: SimTime,
 }
 
-/// Advance of a clock from the previous mark to `until`.
+/// Advance of a task's clock from the previous mark of the task to `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockMark {
     pub until: SimTime,
-    /// Call site, as its number at the worker.
+    /// Index of the call site in the list of call sites of the worker.
     pub site: u32,
-    /// Origin of the advance, if it is another task's clock.
+    /// Point of another task's clock that caused the advance, if any.
     pub came: Option<ClockPoint>,
 }
 
@@ -53,7 +54,7 @@ pub(super) struct ActivityRecord {
 }
 
 impl ActivityRecord {
-    /// Creates the record of a rank that has not begun; `None` if nothing is recorded.
+    /// Creates the activity record of a rank that has not begun; `None` if no activity is recorded.
     pub fn new(recording: ActivityLimits) -> Option<Box<ActivityRecord>> {
         let ActivityLimits { intervals, marks } = recording;
         let timeline = (intervals > 0).then(|| Timeline::new(intervals));
@@ -61,7 +62,7 @@ impl ActivityRecord {
         recording.is_on().then(|| Box::new(ActivityRecord { timeline, log }))
     }
 
-    /// Records that the rank's program was in `state` until `until`, in call `place`.
+    /// Records that the rank's program was in `state` until `until`, during the call at call site `place`.
     #[inline]
     pub fn was(&mut self, state: Activity, place: u32, until: SimTime) {
         if let Some(timeline) = &mut self.timeline {
@@ -69,21 +70,21 @@ impl ActivityRecord {
         }
     }
 
-    /// Records the arrival of a message.
+    /// Records the arrival of a message at the rank.
     pub fn arrow(&mut self, arrow: Arrow) {
         if let Some(timeline) = &mut self.timeline {
             timeline.arrows.add(arrow);
         }
     }
 
-    /// Records the end of a strand that call `place` started.
+    /// Records the end of a strand (concurrent task) that the call at call site `place` started.
     pub fn strand(&mut self, strand: StrandSpan) {
         if let Some(timeline) = &mut self.timeline {
             timeline.strands.add(strand);
         }
     }
 
-    /// Returns the number for a new strand.
+    /// Returns the serial number for a new strand of the rank.
     pub fn next_serial(&mut self) -> u32 {
         self.log.as_mut().map_or(0, |log| {
             log.serials += 1;
@@ -100,14 +101,14 @@ impl ActivityRecord {
     }
 }
 
-/// Marks of a rank's tasks by task number.
+/// Marks of a rank's tasks by the serial numbers of the tasks.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct ClockLog {
     marks: BTreeMap<u32, VecDeque<ClockMark>>,
     count: usize,
     most: usize,
     serials: u32,
-    /// Start of the kept marks of the rank's program.
+    /// Start of the earliest kept mark of the rank's program.
     since: SimTime,
 }
 
@@ -118,7 +119,7 @@ impl ClockLog {
 
     pub fn add(&mut self, serial: u32, mark: ClockMark) {
         let marks = self.marks.entry(serial).or_default();
-        // Successful polling did not advance the clock to this point, so its marks are removed.
+        // A poll that found a result set the clock back to this point, so later marks are removed.
         while let Some(last) = marks.back().filter(|last| last.until > mark.until).copied() {
             marks.pop_back();
             self.count -= 1;
@@ -141,7 +142,7 @@ impl ClockLog {
         }
     }
 
-    /// Drops the earliest mark of the rank's program, or all marks of the first strand if they begin as early.
+    /// Drops the earliest mark of the rank's program, or all marks of the first strand if these marks begin no later.
     #[cold]
     fn forget(&mut self) {
         let first = |marks: &VecDeque<ClockMark>| marks.front().map(|mark| mark.until);
@@ -155,7 +156,8 @@ impl ClockLog {
         }
     }
 
-    /// Returns the marks of a task with their start times, from the mark that reached `time` back to the first.
+    /// Returns the marks of a task with the start times of the marks, from the mark that reached `time` back to the
+    /// first mark.
     pub fn back_from(&self, serial: u32, time: SimTime) -> impl Iterator<Item = (SimTime, ClockMark)> + '_ {
         let marks = self.marks.get(&serial);
         let count = marks.map_or(0, |marks| {
@@ -171,7 +173,7 @@ impl ClockLog {
     }
 }
 
-/// Call sites at a worker, numbered in the order of their first use.
+/// Call sites of the ranks of a worker, numbered in the order of their first use.
 #[derive(Debug, Default)]
 pub(super) struct Sites {
     numbers: HashMap<CallSite, u32>,

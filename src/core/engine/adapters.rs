@@ -1,9 +1,10 @@
-//! Adapters of the `fair` contention model: occupancy by each message, and queues of small messages.
+//! Network adapters in the `fair` contention model: the time for which each message occupies an adapter, and the queues
+//! of small messages.
 //!
-//! A message of s bytes holds an adapter for gap + s / capacity. A message that affects others becomes a flow; the flow
-//! has additional bytes, as many as the adapter carries in one gap. A message that is too small to affect others, or
-//! whose occupancy is mostly gap, queues in its sender's and receiver's adapters. If both directions share capacity, it
-//! also queues in the shared port. This module does not know rank state.
+//! A message of s bytes holds an adapter for gap + s / capacity. A message that affects other messages becomes a flow.
+//! A message that is too small to affect other messages, or whose occupancy is mostly gap, queues in the adapters of
+//! its sender and receiver. If both directions of an adapter share capacity, the message also queues in the port that
+//! both directions share.
 
 use crate::platform::{Level, Platform, Rails, Row};
 use crate::profile::Resource;
@@ -16,15 +17,16 @@ use super::port::Port;
 /// The adapters of a worker's nodes.
 #[derive(Debug, Default)]
 pub(super) struct Adapters {
-    /// Bytes per second of one adapter: per direction, and in both directions together.
+    /// Bytes per second of one adapter, in each direction and in both directions together.
     capacity: Option<Bandwidth>,
     duplex: Option<Bandwidth>,
-    /// Least time between messages of both directions together.
+    /// Least time between two messages that use an adapter in either direction.
     duplex_gap: Option<SimSpan>,
     rails: Rails,
     cmps: u32,
     first_node: u32,
-    /// First adapter of each rank of the worker, if ranks use adapters in turn.
+    /// Adapter of the first message of each rank of the worker, if the messages of a rank use the adapters of the node
+    /// in turn.
     first: Vec<u8>,
     out: Vec<Port>,
     into: Vec<Port>,
@@ -32,7 +34,8 @@ pub(super) struct Adapters {
     carried: Carried,
 }
 
-/// Total occupancy of each adapter: outward, inward, and in both directions together if they share capacity.
+/// Total time for which each adapter was occupied: outward, inward, and in both directions together if both directions
+/// share capacity.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     pub out: Vec<SimSpan>,
@@ -41,7 +44,7 @@ pub(super) struct Carried {
 }
 
 impl Adapters {
-    /// Creates the adapters of `nodes`, which belong to worker `me`.
+    /// Creates the adapters of the nodes `nodes`, which belong to worker `me`.
     pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Self {
         let occupancy = platform.link(Level::InterNode).occupancy();
         let rails = occupancy.rails.clone();
@@ -76,18 +79,19 @@ impl Adapters {
         adapters
     }
 
-    /// Returns whether the messages of a rank use the adapters in turn.
+    /// Returns whether the messages of a rank use the adapters of the rank's node in turn.
     #[inline]
     pub fn take_turns(&self) -> bool {
         self.rails.count > 1 && self.rails.of_cmp.is_empty()
     }
 
-    /// Returns the adapter of the rank's message number `number`, if adapters are used in turn.
+    /// Returns the adapter for message number `number` of a rank, if the messages of a rank use the adapters in turn.
     pub fn turn(&self, from: RankLocation, number: u32) -> u32 {
         (number + u32::from(self.first[from.local as usize])) % self.rails.count
     }
 
-    /// Returns the sender's and the receiver's adapter of a message. `turn` applies if the CMP does not determine them.
+    /// Returns the adapters of a message at the sender's node and at the receiver's node. `turn` selects the adapter if
+    /// the CMP of the rank does not.
     pub fn rails_of(&self, from: RankLocation, to: RankLocation, turn: u32) -> [u8; 2] {
         let of = |seat: RankLocation| match self.rails.of_cmp.len() {
             0 => turn as u8,
@@ -96,18 +100,20 @@ impl Adapters {
         [of(from), of(to)]
     }
 
-    /// Returns the time for which a message holds an adapter in one direction: its gap and its bytes.
+    /// Returns the time for which a message holds an adapter in one direction: the gap plus the bytes divided by the
+    /// capacity.
     #[inline]
     pub fn held(&self, row: &Row, size: Bytes) -> SimSpan {
         row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1)
     }
 
-    /// Returns the greatest rate of a message's flow. The flow has as many bytes as the adapter carries while the
-    /// message holds it. Alone it takes as long as the bytes take at the bandwidth of a ping-pong.
+    /// Returns the greatest rate of the flow of a message. The flow has as many bytes as the adapter carries while the
+    /// message holds it. A flow without contention takes as long as the bytes of the message take at the bandwidth of a
+    /// ping-pong.
     ///
-    /// Returns `None` if the message queues instead. It queues if it is too small to affect others, or if its gap is
-    /// longer than its bytes. It also queues if it holds the adapter for at most a slot, but longer than its bytes take
-    /// in a ping-pong.
+    /// Returns `None` if the message queues at the adapters instead. A message queues if it is too small to affect
+    /// other messages, or if its gap is longer than its bytes take. A message also queues if it holds the adapter for
+    /// at most one slot of virtual time, but longer than its bytes take in a ping-pong.
     #[inline]
     pub fn flow(&self, row: &Row, size: Bytes, slot: SimSpan) -> Option<u64> {
         let held = self.held(row, size);
@@ -119,7 +125,8 @@ impl Adapters {
         let capacity = u128::from(capacity.get());
         let more = capacity * u128::from(row.gap.as_ps()) / 1_000_000_000_000;
         let size = u128::from(size.get());
-        // Additional bytes below a twentieth are ignored, so that flows of large messages stay in one bundle.
+        // Additional bytes are ignored below a twentieth of the message, so that the flows of large messages stay in
+        // one bundle.
         if more * 20 < size {
             return Some(Flows::pace(pace));
         }
@@ -128,7 +135,8 @@ impl Adapters {
         (!queues).then(|| Flows::pace(faster.min(capacity) as u64))
     }
 
-    /// Queues a message that leaves at `time`; returns the time at which its adapter accepts it.
+    /// Queues a message that leaves its sender at `time`; returns the time at which the sender's adapter accepts the
+    /// message.
     pub fn send(
         &mut self,
         from: RankLocation,
@@ -147,7 +155,8 @@ impl Adapters {
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterOut) } else { Resource::Duplex }))
     }
 
-    /// Queues a message whose head arrives at `time`; returns the time at which its adapter accepts it.
+    /// Queues a message whose head arrives at the receiver's node at `time`; returns the time at which the receiver's
+    /// adapter accepts the message.
     pub fn receive(
         &mut self,
         from: RankLocation,
@@ -166,7 +175,7 @@ impl Adapters {
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterIn) } else { Resource::Duplex }))
     }
 
-    /// Counts a message's flow that leaves through an adapter.
+    /// Adds the occupancy of an adapter by the flow of an outgoing message.
     pub fn carry_out(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [rail, _] = self.rails_of(from, to, turn);
         let (at, held) = (self.port(from, rail), self.held(row, size));
@@ -174,7 +183,7 @@ impl Adapters {
         self.carry_both(at, self.held_both(row, size));
     }
 
-    /// Counts a message's flow that arrives through an adapter.
+    /// Adds the occupancy of an adapter by the flow of an incoming message.
     pub fn carry_in(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [_, rail] = self.rails_of(from, to, turn);
         let (at, held) = (self.port(to, rail), self.held(row, size));
@@ -188,13 +197,13 @@ impl Adapters {
         }
     }
 
-    /// Returns the total occupancy of each adapter.
+    /// Returns the total time for which each adapter was occupied.
     pub fn carried(&self) -> &Carried {
         &self.carried
     }
 
-    /// Returns the time for which a message holds the port that both directions share. This is its gap and bytes at the
-    /// shared capacity, and at least the duplex gap plus its bytes.
+    /// Returns the time for which a message holds the port that both directions of an adapter share. This time is the
+    /// gap plus the bytes divided by the shared capacity, and at least the duplex gap plus the bytes.
     fn held_both(&self, row: &Row, size: Bytes) -> SimSpan {
         let shared = self.capacity.zip(self.duplex).map_or(SimSpan::ZERO, |(capacity, duplex)| {
             let one_way = u128::from(self.held(row, size).as_ps());
@@ -210,13 +219,14 @@ impl Adapters {
     }
 }
 
-/// Returns the resource that a queued message waits for, behind messages with the same occupancy.
+/// Returns the resource that delays a queued message behind messages with the same occupancy.
 fn behind(row: &Row, held: SimSpan, direction: Resource) -> Resource {
     if row.gap.as_ps() * 2 > held.as_ps() { Resource::Gap } else { direction }
 }
 
-/// Passes a message that arrives at `time` through the queue of a direction and the separate queue of both directions.
-/// Returns the end of both queues and, if the message waited, whether the direction caused the wait.
+/// Passes a message that arrives at `time` through the queue of one direction of an adapter, and through the queue that
+/// both directions share. Returns the time at which the message has passed both queues. If the message waited, it also
+/// returns whether the queue of the direction caused the wait.
 #[inline]
 fn pass(
     one: &mut Port,

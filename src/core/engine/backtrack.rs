@@ -1,4 +1,4 @@
-//! Backtracking along the path that determined the predicted time, by the marks in the ranks' logs.
+//! Backtracking along the path that determined the predicted time, by the marks in the ranks' activity logs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -13,10 +13,10 @@ use super::activity::{ClockLog, ClockPoint};
 use super::lp::LogicalProcess;
 use super::state::RankState;
 
-/// Name of a call site and the operation there.
+/// Name of a call site, and the operation at this call site.
 pub(super) type NamedSource = (String, StepSource);
 
-/// Logs of a worker's ranks, and the names of their call sites.
+/// Activity logs of a worker's ranks, and the names of the ranks' call sites.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct ClockLogs {
     #[serde(with = "whole_sources")]
@@ -24,8 +24,8 @@ pub(super) struct ClockLogs {
     pub logs: Vec<(Rank, ClockLog)>,
 }
 
-/// Serializes every field of each source, because the format between processes has no field names. Reports omit unknown
-/// fields.
+/// Serializes every field of each call site's source, because the format between host processes has no field names.
+/// Reports omit fields whose value is unknown.
 mod whole_sources {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -42,14 +42,13 @@ mod whole_sources {
     }
 }
 
-/// Timelines of a worker's ranks, and the names of their call sites.
+/// Timelines of a worker's ranks, and the names of the ranks' call sites.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct NamedTimelines {
     names: Vec<PlaceName>,
     timelines: Vec<(Rank, Timeline)>,
 }
 
-/// Call site.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PlaceName {
     name: String,
@@ -59,11 +58,11 @@ struct PlaceName {
 /// Kind of a call site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PlaceKind {
-    /// The program gives no site.
+    /// The program does not name its call site.
     Unknown,
-    /// A function. Between two calls a program is in no function.
+    /// An MPI function of a real program. Between two calls of MPI functions the call site has no function.
     Function,
-    /// A statement, which may also compute.
+    /// A statement of a described application. A statement may also compute.
     Statement,
 }
 
@@ -94,7 +93,7 @@ pub(super) fn all_timelines(workers: Vec<NamedTimelines>) -> (Vec<Timeline>, Vec
     (timelines.into_iter().map(|(_, timeline)| timeline).collect(), names)
 }
 
-/// Takes the recorded timelines and logs of a worker's ranks.
+/// Takes the recorded timelines and activity logs of a worker's ranks.
 pub(super) fn trails<P: Program>(
     ranks: &mut [RankState<P>],
     lp: &LogicalProcess<'_>,
@@ -146,7 +145,7 @@ pub(super) fn trails<P: Program>(
     (timelines, vec![ClockLogs { names, logs }])
 }
 
-/// Follows the path back from the end of `last`, the rank with the greatest clock.
+/// Follows the critical path back from the end of rank `last`, which has the greatest clock.
 pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -> CriticalPath {
     let of_rank: HashMap<Rank, (&ClockLog, &[NamedSource])> = workers
         .iter()
@@ -156,8 +155,8 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     let mut sites: BTreeMap<&str, (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
-    // Each step depends on the current point only, so a walk that returns to a point never ends. Such a cycle is
-    // detected by a comparison with the points remembered after 1, 2, 4, … further steps (Brent 1980).
+    // Each step of the walk depends only on the current point, so a walk that returns to a point never ends. A cycle is
+    // detected by comparison with the points remembered after 1, 2, 4, … further steps (Brent 1980).
     let (mut remembered, mut steps, mut most) = (at, 0u64, 1u64);
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
@@ -195,7 +194,7 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
                 }
             }
         }
-        // Earlier marks do not exist or were dropped.
+        // The earlier marks do not exist or were dropped from the log.
         break;
     }
     let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();
@@ -226,7 +225,7 @@ mod tests {
     #[test]
     fn a_walk_that_comes_round_ends() {
         let time = SimTime::from_ps(10);
-        // From rank 3 the walk reaches rank 0, which is in a cycle.
+        // The walk from rank 3 reaches rank 0, which is in a cycle.
         let logs = (0..4).map(|rank| {
             let mut log = ClockLog::new(100);
             let from = ClockPoint { rank: if rank == 3 { 0 } else { (rank + 1) % 3 }, serial: 0, time };

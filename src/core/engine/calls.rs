@@ -1,9 +1,10 @@
-//! Execution of a rank's calls: runs a task until it must wait, and resumes it.
+//! Execution of a rank's calls: runs a task (the rank's program or a strand) until the task must wait, and resumes the
+//! task.
 //!
-//! A task runs as soon as the end of its wait is known, even if its clock is far ahead. Its effects on the rest of the
-//! simulation are events at the times of its clock. Posting a receive is not an event. Receives are kept in program
-//! order and messages in the order of their heads. So matching does not depend on the time at which the simulator
-//! executes the post.
+//! A task resumes as soon as the end of its wait is known, even if its clock is far ahead of the simulated time. The
+//! effects of a task on other ranks are events at the times of the task's clock. Posting a receive is not an event.
+//! Posted receives are kept in program order, and messages in the order of the arrival times of their heads. So
+//! matching does not depend on when the simulator executes the post of a receive.
 
 use std::mem::take;
 
@@ -27,12 +28,12 @@ use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
 
-/// Work that a task may do before other tasks run: a call counts 1, a send [`SEND_WEIGHT`]. The limit bounds the number
-/// of pending events of ranks that never wait. Outcomes do not depend on it.
+/// Work that a task may do before other tasks run: a call counts 1, and a send counts [`SEND_WEIGHT`]. The limit bounds
+/// the number of pending events of ranks that never wait. The limit has no effect on outcomes.
 const STRETCH: u32 = 4096;
 const SEND_WEIGHT: u32 = 16;
 
-/// Turn of a task, from the end of a wait to its next wait.
+/// Turn of a task: the calls from the end of one wait to the start of the next wait.
 struct CallTurn<'t, 'd> {
     target: &'t mut TargetRank,
     lp: &'t mut LogicalProcess<'d>,
@@ -40,20 +41,20 @@ struct CallTurn<'t, 'd> {
     stretch: u32,
     /// The task's clock has passed the time limit.
     over: bool,
-    /// More requests are outstanding than the limit allows.
+    /// The rank has more outstanding requests than the limit allows.
     crowded: bool,
-    /// The simulation has reached the time of the task's clock. A message without a credit will get none, and a shared
-    /// core may be requested.
+    /// The simulation has reached the time of the task's clock. A message that has no credit by then will get none, and
+    /// the task may then request a shared core.
     in_time: bool,
 }
 
-/// Runs the rank's program from its beginning until it waits, ends or fails.
+/// Runs the rank's program from its beginning until the program waits, ends or fails.
 #[inline(never)]
 pub(super) fn begin<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     run(program, target, lp, MAIN, Answer::Begin);
 }
 
-/// Runs `task` from the reply `answer` until it waits, ends or fails.
+/// Gives `task` the reply `answer`, and runs the task until it waits, ends or fails.
 #[inline(always)]
 fn run<P: Program + ?Sized>(
     program: &mut P,
@@ -66,7 +67,7 @@ fn run<P: Program + ?Sized>(
     turn.run(program, answer);
 }
 
-/// Executes `call` of `task` at the time of its clock, and continues the task.
+/// Executes `call` of `task` at the time of the task's clock, and continues the task.
 #[cold]
 fn run_from<P: Program + ?Sized>(
     program: &mut P,
@@ -83,7 +84,7 @@ fn run_from<P: Program + ?Sized>(
 }
 
 impl CallTurn<'_, '_> {
-    /// Runs the task from the reply `answer`.
+    /// Gives the task the reply `answer`, and runs the task until it waits, ends or fails.
     #[inline(always)]
     fn run<P: Program + ?Sized>(self, program: &mut P, answer: Answer) {
         let (mut turn, mut answer) = (self, answer);
@@ -102,7 +103,7 @@ impl CallTurn<'_, '_> {
         turn.look_at_limits(program);
     }
 
-    /// Fails the run if the task has passed a limit.
+    /// Ends the run with an error if the task has passed a limit of the run.
     #[inline(always)]
     fn look_at_limits<P: Program + ?Sized>(self, program: &P) {
         if self.over {
@@ -120,8 +121,8 @@ impl CallTurn<'_, '_> {
         !self.over
     }
 
-    /// Gives the program its reply and returns its next call; `None` if the program waits for a call that it executed
-    /// itself.
+    /// Gives the program the reply to its last call and returns its next call. Returns `None` if the program waits for
+    /// a call that the program executed itself.
     #[inline(always)]
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
         if self.lp.watches {
@@ -137,7 +138,7 @@ impl CallTurn<'_, '_> {
         if !matches!(answer, Answer::Completed) {
             return program.next_asking(&mut reply(clock, answer, &mut []), self);
         }
-        // Calls that the program executes may complete requests before the program returns the reply.
+        // Calls that the program executes itself may complete requests before the program returns its next call.
         let spare = std::mem::take(&mut self.lp.spare);
         let mut completions = std::mem::replace(&mut self.lp.completions, spare);
         let call = program.next_asking(&mut reply(clock, answer, &mut completions), self);
@@ -145,7 +146,7 @@ impl CallTurn<'_, '_> {
         call
     }
 
-    /// Executes a call and returns the answer, if it is already known.
+    /// Executes a call and returns the answer, if the answer is already known.
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
         match self.lp.effects {
@@ -154,7 +155,7 @@ impl CallTurn<'_, '_> {
         }
     }
 
-    /// Executes a call with credits, with progress only inside calls, or with shared cores.
+    /// Executes a call on a platform with credits, shared cores, or message progress only inside calls.
     #[cold]
     #[inline(never)]
     fn make_under_conditions(&mut self, call: &mut Call) -> Option<Answer> {
@@ -180,7 +181,7 @@ impl CallTurn<'_, '_> {
         answer
     }
 
-    /// Executes a call.
+    /// Executes a call without regard to credits, shared cores and progress inside calls.
     #[inline(always)]
     fn make_now(&mut self, call: &mut Call) -> Option<Answer> {
         let CallTurn { target, lp, task, stretch, .. } = self;
@@ -213,7 +214,8 @@ impl CallTurn<'_, '_> {
                 let clock = spend_posting(target, lp, task, pattern);
                 recv(target, lp, task, WaitKind::Recv, pattern, clock)
             }
-            // The send may wait for the core; this wait is not on the path to the receive.
+            // The send of the exchange may wait for the shared core, and this wait is not on the path to the receive of
+            // the exchange.
             Call::Exchange(message, pattern) if lp.shares_core(target.rank, task) => {
                 *stretch += SEND_WEIGHT;
                 let clock = spend_posting(target, lp, task, pattern);
@@ -278,7 +280,8 @@ impl CallTurn<'_, '_> {
                 self.crowded = true;
                 None
             }
-            // Completions are valid only now, so an answer with completions is given at once.
+            // Completions are valid only during the current event, so an answer with completions is given to the
+            // program at once.
             Some(answer @ (Answer::Done | Answer::Started(_))) if self.stretch >= STRETCH => {
                 wait_for_own_time(self.target, self.lp, task, Wait::Parked(answer));
                 None
@@ -288,7 +291,7 @@ impl CallTurn<'_, '_> {
         }
     }
 
-    /// Executes a call that ends the program's turn, at least for a moment.
+    /// Executes a call after which other tasks may run before the program continues.
     fn make_last(&mut self, call: Call) -> Option<Answer> {
         let CallTurn { target, lp, task, stretch, .. } = self;
         match call {
@@ -314,7 +317,8 @@ impl CallTurn<'_, '_> {
     }
 }
 
-/// Drops an executed call. Most calls own nothing, and the test is cheaper than the drop.
+/// Drops an executed call. Most calls own no memory, and testing for this is cheaper than dropping the call. Most calls
+/// own nothing, and the test is cheaper than the drop.
 #[inline(always)]
 fn let_go(call: Call) {
     let owns = match &call {
@@ -329,7 +333,7 @@ fn let_go(call: Call) {
     }
 }
 
-/// Charges the core for posting a receive, and returns the clock after it.
+/// Charges the task's core for posting a receive, and returns the task's clock after the post.
 #[inline(always)]
 fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
     if lp.post_overhead > SimSpan::ZERO && pattern.context != SERVICE {
@@ -367,7 +371,8 @@ fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Repl
 /// Resumes a task whose wait is over.
 #[inline(always)]
 pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
-    // On a shared core the task resumes at the end of its wait, once it has the core, not when the end becomes known.
+    // A task on a shared core resumes when the simulation reaches the end of its wait and the task has the core. Tasks
+    // on other cores resume when the end of the wait becomes known.
     if lp.effects.shares_cores && matches!(target.control(task).wait, Wait::All { .. }) {
         let over = is_over_at(target, task);
         if put_off_end(target, lp, task, over) {
@@ -395,7 +400,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         }
         Wait::Parked(answer) => answer,
         Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
-        // The following waits have stored their completions in the logical process.
+        // The completions of the waits below are already stored in the logical process.
         before @ Wait::Recv { .. } => {
             std::mem::forget(before);
             Answer::Completed
@@ -404,7 +409,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
     if let Some((left, path)) = later {
-        // The task continues on the path of the call that drives it.
+        // The task continues on the path of the MPI call that drives its progress.
         let cause = WaitCause { path, left, ends: (target.rank, target.rank), size: Bytes::ZERO };
         target.wait_until(lp, task, left, cause);
     }
@@ -418,7 +423,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
     }
 }
 
-/// Returns the end of the wait of a task that was woken.
+/// Returns the time at which the wait of a woken task ends.
 pub(super) fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
     let TaskState { clock, wait, .. } = target.control(task);
     let (clock, ids) = match wait {
@@ -433,7 +438,7 @@ fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, a
     of_strand(target, lp, task, |program, target, lp| run(program, target, lp, task, answer));
 }
 
-/// Calls `run` with the program of a strand.
+/// Calls `run` with the program and the state of a strand.
 fn of_strand(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -459,7 +464,7 @@ fn of_strand(
     }
 }
 
-/// Starts a strand of `parent`. The strand continues from the parent's path on its own path.
+/// Starts a strand (concurrent task) of the task `parent`. The strand's path begins as a copy of the parent's path.
 fn start_strand(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

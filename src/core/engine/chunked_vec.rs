@@ -1,11 +1,11 @@
-//! A growable vector in fixed pieces. Values never move, whereas a plain vector moves all values when it grows.
+//! A growable vector whose memory consists of pieces of fixed size. Values never move when the vector grows.
 
 use std::ops::{Index, IndexMut};
 
 /// Number of values per piece.
 const PIECE: usize = 256;
 
-/// Values by index.
+/// Values by index, in pieces of equal size.
 #[derive(Debug)]
 pub(super) struct ChunkedVec<T> {
     pieces: Vec<Vec<T>>,
@@ -22,7 +22,7 @@ impl<T> ChunkedVec<T> {
         self.pieces.last().map_or(0, |last| (self.pieces.len() - 1) * PIECE + last.len())
     }
 
-    /// Appends a value; its index is the previous length.
+    /// Appends a value to the vector; the index of the value is the previous length.
     #[inline]
     pub fn push(&mut self, value: T) {
         match self.pieces.last_mut() {

@@ -1,4 +1,4 @@
-//! Advance of task clocks by core time and by waits, and the path that determined each clock.
+//! Advance of the virtual clocks of tasks by core time and by waits, and the path that determined each clock.
 
 use crate::profile::Activity;
 use crate::rank::{Rank, RequestId};
@@ -10,7 +10,7 @@ use super::paths::PathSlot;
 use super::requests::{RequestKind, RequestRecord};
 use super::state::{MAIN, TargetRank, TaskState};
 
-/// Use of a core's time.
+/// Category of core time that a task spends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeCategory {
     Compute,
@@ -19,8 +19,8 @@ pub(super) enum TimeCategory {
     Poll,
 }
 
-/// Cause of the end of a wait: a transfer that started at `left`, where `path` ends. If it was ready at `left`, the
-/// path has no transfer.
+/// Cause of the end of a task's wait: a transfer that started at `left`, at the end of `path`. If the wait ended at
+/// `left`, no transfer is on the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WaitCause {
     pub path: PathSlot,
@@ -31,7 +31,7 @@ pub(super) struct WaitCause {
 }
 
 impl TargetRank {
-    /// Charges the task for core time.
+    /// Advances the task's clock by core time of the category `kind`.
     #[inline(always)]
     pub fn spend(&mut self, lp: &mut LogicalProcess<'_>, task: u32, kind: TimeCategory, span: SimSpan) {
         if lp.effects.shares_cores && matches!(kind, TimeCategory::Send | TimeCategory::Recv) {
@@ -47,7 +47,7 @@ impl TargetRank {
                 }
             }
             TimeCategory::Compute => {
-                // Short computation between polls counts as polling.
+                // Computation that is short compared with a poll counts as polling.
                 if span > lp.poll * 10 {
                     control.polling = SimTime::NEVER;
                 }
@@ -66,7 +66,8 @@ impl TargetRank {
         }
     }
 
-    /// Ends a wait at `time`. If `time` is later than the task's clock, the task takes the path of the cause.
+    /// Ends the wait of the task at `time`. If `time` is later than the task's clock, the path of the cause becomes the
+    /// task's path.
     #[inline(always)]
     pub fn wait_until(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let clock = self.control(task).clock;
@@ -79,7 +80,7 @@ impl TargetRank {
     }
 
     /// Records that the task, at its clock, finds a result that was ready at `time`. If the task has only polled since
-    /// before `time`, it takes the path of the cause, and polling from there.
+    /// before `time`, the task's path becomes the path of the cause, followed by polling.
     #[inline]
     pub fn found(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, cause: WaitCause) {
         let control = self.control(task);
@@ -110,7 +111,7 @@ impl TargetRank {
         }
     }
 
-    /// Records that another clock advanced the task's clock to `time`.
+    /// Records that a point of another task's clock advanced the task's clock to `time`.
     #[cold]
     #[inline(never)]
     fn mark_followed(&mut self, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime, from: ClockPoint) {
@@ -130,7 +131,7 @@ impl TargetRank {
         }
     }
 
-    /// Takes the cause that made a request ready.
+    /// Removes and returns the cause that made the request ready.
     #[inline]
     pub fn cause(&mut self, id: RequestId) -> WaitCause {
         let RequestRecord { path, left, peer, size, kind, .. } = self.requests.get_mut(id);
@@ -138,7 +139,8 @@ impl TargetRank {
         WaitCause { path: std::mem::replace(path, PathSlot::NONE), left: *left, ends, size: *size }
     }
 
-    /// Advances the task's clock. Only the time of the rank's program is counted.
+    /// Advances the task's clock by `span`. The rank's statistics count only the time of the rank's program, not of its
+    /// strands.
     #[inline(always)]
     pub fn pass(&mut self, task: u32, kind: TimeCategory, span: SimSpan) {
         self.control(task).clock += span;

@@ -1,5 +1,6 @@
-//! Conditions that a platform can state in addition to rates and links: connection set-up, credits, noise, unequal
-//! nodes, and progress only inside calls. Each condition is off unless a key turns it on.
+//! Conditions that a platform can state in addition to core rates and links: connection set-up, credits for eager
+//! messages, noise, unequal nodes, and message progress only inside MPI calls. A condition is off unless a key of the
+//! platform file turns it on.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -12,54 +13,55 @@ use super::lp::LogicalProcess;
 use super::mpi_intervals::MpiIntervals;
 use super::state::TargetRank;
 
-/// Per-worker copy of the platform's conditions.
+/// Copy of the platform's conditions for one worker.
 #[derive(Clone, Debug)]
 pub(super) struct ActiveConditions {
     seed: u64,
     noise: Noise,
-    /// Slowdown factor of computing caused by the library's progress thread.
+    /// Slowdown factor of computation because of the MPI library's progress thread.
     thread: f64,
     nodes: NodeFactors,
     connection_time: [SimSpan; 3],
     credits: [Option<u32>; 3],
 }
 
-/// Conditions that are on, in the form that the engine reads for each call or message.
+/// Conditions that are on, as flags that the engine reads for each call or message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Effects {
-    /// Computing is slowed.
+    /// Some condition slows computation.
     pub slows: bool,
     /// Messages can take longer than their link states.
     pub delays: bool,
-    /// The first message of a pair takes longer.
+    /// The first message between two ranks takes longer.
     pub connects: bool,
-    /// Eager messages need a credit.
+    /// Eager messages need a credit from the receiver.
     pub credits: bool,
-    /// Messages progress only inside calls.
+    /// Messages progress only inside MPI calls of their ranks.
     pub by_call: bool,
     /// Messages occupy cores that ranks share.
     pub shares_cores: bool,
 }
 
-/// State of a rank for the conditions.
+/// State that the conditions of the platform keep for a rank.
 #[derive(Debug, Default)]
 pub(super) struct RankConditions {
     /// Slowdown factor of the rank's computing.
     factor: f64,
-    /// Start of the first detour of the rank's core.
+    /// Start of the first detour (interruption by the operating system) of the rank's core.
     phase: SimTime,
-    /// Number of messages sent with a random delay.
+    /// Number of messages that the rank has sent with a random delay.
     sent: u64,
-    /// Ranks with which a connection exists.
+    /// Ranks with which the rank has a connection.
     connected: FxHashSet<Rank>,
-    /// Number of eager messages in flight by receiver.
+    /// Number of eager messages in flight from the rank to each receiver.
     under_way: FxHashMap<Rank, u32>,
-    /// MPI calls of the rank.
+    /// Intervals in which the rank is inside MPI.
     pub calls: MpiIntervals,
 }
 
 impl ActiveConditions {
-    /// Creates the conditions of `platform` in the run of `seed`, and the set of effects; `None` without conditions.
+    /// Creates the conditions of `platform` in the run with seed `seed`, and the set of their effects; `None` without
+    /// conditions.
     pub fn new(platform: &Platform, seed: u64) -> Option<(Box<ActiveConditions>, Effects)> {
         let of_level = |level| platform.link(level).protocol();
         let crate::platform::Conditions { progress, noise, nodes } = &platform.conditions;
@@ -82,7 +84,7 @@ impl ActiveConditions {
         })
     }
 
-    /// Creates the state of `rank`, which is at `site`.
+    /// Creates the state that the conditions keep for `rank`, which runs on the core `site`.
     pub fn meets(&self, rank: Rank, site: Site) -> Box<RankConditions> {
         let factor = self.thread * self.noise.of_node(self.seed, site.node) / self.nodes.rate(site);
         let phase = self.noise.system.map_or(SimTime::ZERO, |noise| noise.phase(self.seed, rank));
@@ -91,14 +93,14 @@ impl ActiveConditions {
 }
 
 impl RankConditions {
-    /// Returns the slowdown factor of the rank's computing.
+    /// Returns the slowdown factor of computation.
     pub fn slower(&self) -> f64 {
         self.factor
     }
 }
 
 impl TargetRank {
-    /// Returns the rank's state for the conditions.
+    /// Returns the state that the platform's conditions keep for the rank.
     pub fn meets(&mut self) -> &mut RankConditions {
         self.meets.as_mut().expect("the platform has conditions")
     }
@@ -109,7 +111,7 @@ impl LogicalProcess<'_> {
         self.conditions.as_deref().expect("the platform has conditions")
     }
 
-    /// Returns the time that work of length `alone` takes the rank from `start` on.
+    /// Returns the time that work takes the rank from `start` on, if the work takes `alone` without noise and slowdown.
     #[cold]
     pub fn slowed(&self, shared: &mut TargetRank, start: SimTime, alone: SimSpan) -> SimSpan {
         let factor = shared.meets().factor;
@@ -120,14 +122,16 @@ impl LogicalProcess<'_> {
         self.with_detours(shared, start, span)
     }
 
-    /// Returns the time that `span` of core time takes from `start` on, with detours to the operating system.
+    /// Returns the time that `span` of core time takes the rank from `start` on, with interruptions by the operating
+    /// system.
     pub fn with_detours(&self, shared: &mut TargetRank, start: SimTime, span: SimSpan) -> SimSpan {
         let (rank, phase) = (shared.rank, shared.meets().phase);
         let ActiveConditions { seed, noise, .. } = self.conditions();
         noise.system.map_or(span, |noise| noise.stretched(*seed, rank, phase, start, span))
     }
 
-    /// Returns the delay of a message's head beyond the time that its link states. A control message has no row.
+    /// Returns how much later a message's head arrives than the message's link states. `row` is `None` for a control
+    /// message.
     #[cold]
     pub fn delay(&self, shared: &mut TargetRank, to: Rank, level: Level, row: Option<&Row>, size: Bytes) -> SimSpan {
         let rank = shared.rank;
@@ -146,15 +150,16 @@ impl LogicalProcess<'_> {
         delay
     }
 
-    /// Records a connection, because a message of `from` has arrived at the rank.
+    /// Records that the rank has a connection with `from`, because a message of `from` has arrived at the rank.
     #[cold]
     pub fn connected(&self, shared: &mut TargetRank, from: Rank) {
         shared.meets().connected.insert(from);
     }
 
-    /// Returns whether the credits of the receiver do not yet decide if `message` can be eager. Credits may have been
-    /// returned by the time of the rank's clock, and the worker may not have received them. With strands each message
-    /// waits for its time, because another task may send earlier.
+    /// Returns whether it is still unknown if `message` can be eager, because the rank may get further credits of the
+    /// receiver. The receiver may have returned credits before the time of the rank's clock, and the rank's worker may
+    /// not have received them. In a rank with strands, each message waits until the simulation reaches its departure,
+    /// because another task of the rank may send a message that is earlier.
     pub fn lacks_credit(&self, shared: &mut TargetRank, message: &Message) -> bool {
         let level = self.level(shared.rank, message.to);
         let limited = self.conditions().credits[level as usize].is_some();
@@ -164,7 +169,7 @@ impl LogicalProcess<'_> {
         self.is_credited(self.network.link(level), message) && !self.has_credit(shared, message.to, level)
     }
 
-    /// Returns whether the message needs a credit to be eager.
+    /// Returns whether the message can be eager only with a credit of its receiver.
     fn is_credited(&self, link: &Link, message: &Message) -> bool {
         message.mode == SendMode::Standard && message.context != SERVICE && message.size <= link.eager_threshold()
     }
@@ -174,7 +179,8 @@ impl LogicalProcess<'_> {
         self.conditions().credits[level as usize].is_none_or(|credits| under_way < credits)
     }
 
-    /// Takes a credit for an eager message. Returns false without a credit, which only a standard send obeys.
+    /// Takes a credit of the receiver for an eager message. Returns false if the receiver has no credit left. Only
+    /// standard sends wait for a credit.
     #[cold]
     pub fn take_credit(&self, shared: &mut TargetRank, to: Rank, level: Level, mode: SendMode) -> bool {
         if self.conditions().credits[level as usize].is_none() {
@@ -187,7 +193,7 @@ impl LogicalProcess<'_> {
         true
     }
 
-    /// Returns the credit of an eager message of `from` that left its buffer at `time`.
+    /// Sends a credit back to the sender `from`, because an eager message left the receive buffer at `time`.
     #[cold]
     pub fn give_credit(&mut self, shared: &mut TargetRank, from: Rank, time: SimTime) {
         let level = self.level(from, shared.rank);
@@ -197,14 +203,14 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// Receives a returned credit of `from`.
+    /// Records that the receiver `from` has returned a credit to the rank.
     #[cold]
     pub fn credit_back(&self, shared: &mut TargetRank, from: Rank) {
         *shared.meets().under_way.get_mut(&from).expect("it was taken") -= 1;
     }
 }
 
-/// Returns the message that a call sends.
+/// Returns the message that the call sends, if any.
 pub(super) fn sent(call: &Call) -> Option<&Message> {
     match call {
         Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => Some(message),

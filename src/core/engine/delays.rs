@@ -1,9 +1,11 @@
-//! Delays of a transfer in the `fair` contention model, and the parts of a path's contention that are charged to them.
+//! Delays of a transfer in the `fair` contention model, and the contention on a path that is charged to the resources
+//! that caused the delays.
 //!
-//! A transfer can be delayed before its head leaves: its core copies other messages, or its adapter carries others. It
-//! can also be delayed after the head arrives, on the wire or in the final copy, whichever is later. Its contention is
-//! the additional time compared with the transfer alone. The contention is divided among the delays. If an earlier
-//! delay hid part of a later one, the delays exceed the contention, and each counts in proportion.
+//! A transfer can be delayed before its head leaves, because the sender's core copies other messages or the sender's
+//! adapter carries other messages. A transfer can also be delayed after its head arrives, on the wire or in the final
+//! copy, whichever ends later. The contention of a transfer is its additional time compared with the same transfer
+//! alone. The contention is divided among the delays. The delays exceed the contention if an earlier delay hid a part
+//! of a later delay. Then each delay is charged in proportion.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,28 +13,28 @@ use crate::platform::Level;
 use crate::profile::Resource;
 use crate::units::SimSpan;
 
-/// Delays of a transfer. The struct is small, because each message in flight has one.
+/// Delays of a transfer by resource. The struct is small, because each message in flight has such a struct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
-    /// Delay before the head left, and its resource.
+    /// Delay before the head of the transfer left.
     before: SimSpan,
-    /// Delays after the head, one per resource in `of`.
+    /// Delays after the head of the transfer left, one for each resource in `of`.
     after: [SimSpan; MOST],
     by: Option<Resource>,
     of: [Option<Resource>; MOST],
 }
 
-/// Maximum number of resources that delay a transfer after its head: the adapters of both ends, the duplex capacity and
-/// uplinks, or a core and its caches and memory.
+/// Maximum number of resources that delay a transfer after its head has left: the adapters of sender and receiver, the
+/// duplex capacity and uplinks, or a core and its caches and memory.
 const MOST: usize = 4;
 
 impl Delays {
-    /// Creates delays with a delay of the head by `by`.
+    /// Creates the delays of a transfer whose head was delayed for `before` by the resource `by`.
     pub fn of_head(before: SimSpan, by: Option<Resource>) -> Self {
         Delays { before: if by.is_some() { before } else { SimSpan::ZERO }, by, ..Delays::default() }
     }
 
-    /// Adds a delay by `by` after the head.
+    /// Adds a delay of the transfer by the resource `by` after the head left.
     pub fn and(mut self, by: Resource, span: SimSpan) -> Self {
         if span > SimSpan::ZERO {
             let of = self.of.iter().position(|of| of.is_none_or(|of| of == by)).expect("few hold up a transfer");
@@ -42,27 +44,28 @@ impl Delays {
         self
     }
 
-    /// Returns only the delay of the head.
+    /// Returns the delay of the transfer's head, without later delays.
     pub fn to_head(self) -> Self {
         Delays::of_head(self.before, self.by)
     }
 
-    /// Returns the delay of the head and its resource.
+    /// Returns the delay of the transfer's head, and the resource that caused this delay.
     pub fn before_head(&self) -> (SimSpan, Option<Resource>) {
         (self.before, self.by)
     }
 
-    /// Replaces the delays of the wire with the delays of a copy that ended later; the delay of the head remains.
+    /// Replaces the delays of the transfer on the wire by the delays of a copy that ended later. The delay of the head
+    /// remains.
     pub fn copied(self, copy: Delays) -> Self {
         Delays { after: copy.after, of: copy.of, ..self }
     }
 
-    /// Returns whether nothing delayed the transfer.
+    /// Returns whether no resource delayed the transfer.
     pub fn is_none(&self) -> bool {
         self.before == SimSpan::ZERO && self.after.iter().all(|part| *part == SimSpan::ZERO)
     }
 
-    /// Divides `contention` among the resources.
+    /// Divides the time `contention` among the resources that delayed the transfer, in proportion to their delays.
     fn charged(&self, contention: SimSpan) -> [SimSpan; Resource::ALL.len()] {
         let mut parts = [SimSpan::ZERO; Resource::ALL.len()];
         for (of, part) in self.of.into_iter().zip(self.after) {
@@ -79,7 +82,7 @@ impl Delays {
             for part in &mut parts {
                 *part = SimSpan::from_ps((u128::from(part.as_ps()) * limit / all) as u64);
             }
-            // The rounding remainder is charged to the greatest part.
+            // The remainder of the rounded division is charged to the resource with the greatest delay.
             let rest = contention - parts.iter().copied().sum();
             *parts.iter_mut().max_by_key(|part| part.as_ps()).expect("there are resources") += rest;
         }
@@ -87,8 +90,8 @@ impl Delays {
     }
 }
 
-/// Contention of a path by resource and level. Within a node the resources are cores, caches, memory and links between
-/// CMPs; between nodes they are cores and adapters.
+/// Contention of a path by resource and level. Within a node the resources are cores, caches, memory, and links between
+/// CMPs. Between nodes the resources are cores and adapters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Charges([SimSpan; 13]);
 
@@ -110,7 +113,7 @@ impl Charges {
         }
     }
 
-    /// Charges `contention` of a transfer of `level` to its delays.
+    /// Charges the contention of a transfer of `level` to the resources in `delays`.
     pub fn charge(&mut self, level: Level, contention: SimSpan, delays: &Delays) {
         for (resource, part) in Resource::ALL.into_iter().zip(delays.charged(contention)) {
             if let Some(place) = Charges::place(level, resource) {
@@ -119,7 +122,7 @@ impl Charges {
         }
     }
 
-    /// Returns the contention charged to `resource` at `level`.
+    /// Returns the contention of the path that is charged to `resource` at `level`.
     pub fn of(&self, level: Level, resource: Resource) -> SimSpan {
         Charges::place(level, resource).map_or(SimSpan::ZERO, |place| self.0[place])
     }
@@ -143,7 +146,7 @@ mod tests {
         assert_eq!(charged(30), [10, 20]);
         assert_eq!(charged(31), [10, 21], "what rounding leaves is the greatest's");
         assert_eq!(charged(0), [0, 0]);
-        // The copy that ended last replaces the delays of the wire.
+        // The delays of the copy, which ended last, replace the delays on the wire.
         let copied = delays.copied(Delays::default().and(Resource::Core, ps(7)));
         assert_eq!(copied, Delays::of_head(ps(100), Some(Resource::Gap)).and(Resource::Core, ps(7)));
         assert!(Delays::of_head(ps(5), None).is_none());

@@ -1,4 +1,4 @@
-//! Reasons for a run without a prediction.
+//! Reasons why a run ended without a prediction.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use crate::rank::{FailureKind, ProgramError, Rank};
 use crate::units::{Bytes, SimTime};
 
-/// Approximate memory of an outstanding receive: its record, its posted entry, and its path.
+/// Approximate host memory in bytes of an outstanding receive.
 const REQUEST_MEMORY: Bytes = Bytes::new(200);
 
-/// Reason for a run without a prediction.
+/// Reason why a run ended without a prediction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunError {
     /// A rank's program could not continue.
     Program {
         /// The rank.
         rank: Rank,
-        /// Its clock.
+        /// Clock of the rank.
         clock: SimTime,
-        /// The error.
+        /// Error that the program reports.
         error: ProgramError,
     },
     /// A message was longer than the receive that took it (MPI_ERR_TRUNCATE).
@@ -28,11 +28,11 @@ pub enum RunError {
         rank: Rank,
         /// The sender.
         source: Rank,
-        /// The message's size.
+        /// Size of the message.
         size: Bytes,
-        /// Capacity of the receive.
+        /// Size of the receive buffer.
         capacity: Bytes,
-        /// Arrival time of the message.
+        /// Arrival time of the message at the receiver.
         clock: SimTime,
         /// Position of the receiver's program.
         position: Option<String>,
@@ -45,14 +45,14 @@ pub enum RunError {
         rank: Rank,
         /// The limit.
         limit: SimTime,
-        /// Position of its program.
+        /// Position of the rank's program.
         position: Option<String>,
     },
     /// The run passed the limit of `--max-events`.
     MaxEvents {
         /// The limit.
         limit: u64,
-        /// The virtual time reached.
+        /// Virtual time that the run had reached.
         clock: SimTime,
     },
     /// A rank had more requests outstanding than `--max-requests` allows.
@@ -61,66 +61,67 @@ pub enum RunError {
         rank: Rank,
         /// The limit.
         limit: u32,
-        /// Position of its program.
+        /// Position of the rank's program.
         position: Option<String>,
     },
     /// A clock passed the greatest representable time, 213 days.
     ClockOverflow {
         /// The rank.
         rank: Rank,
-        /// Position of its program.
+        /// Position of the rank's program.
         position: Option<String>,
     },
-    /// There are more host processes than parts of the simulation.
+    /// The run has more host processes than the machine has nodes with ranks.
     TooManyProcesses {
-        /// Number of processes.
+        /// Number of host processes.
         processes: u32,
-        /// Greatest possible number of processes.
+        /// Greatest possible number of host processes.
         most: u32,
     },
-    /// A latency or the handshake between nodes is zero, so there is no lookahead between processes.
+    /// A latency or the handshake between nodes is zero, so the host processes have no lookahead.
     NoLookahead {
-        /// Number of processes.
+        /// Number of host processes.
         processes: u32,
     },
     /// The user interrupted the run.
     Interrupted {
-        /// The virtual time reached.
+        /// Virtual time that the run had reached.
         clock: SimTime,
     },
 }
 
-/// Waiting ranks of a deadlock and the ranks that they wait for.
+/// Ranks that wait in a deadlock, and the ranks that they wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deadlock {
     /// Unfinished ranks in increasing order.
     pub waiting: Vec<Waiting>,
     /// Number of finished ranks.
     pub finished: u32,
-    /// Finished ranks that ended without MPI_Finalize. A launcher would have ended the job.
+    /// Ranks that ended without MPI_Finalize. A real MPI launcher would have ended the job.
     pub unfinalised: Vec<Rank>,
 }
 
-/// A waiting rank.
+/// A rank that waits in a deadlock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// The rank.
     pub rank: Rank,
-    /// Current call: "recv", "MPI_Allreduce", or the name that the program gives.
+    /// Call in which the rank waits: "recv", "MPI_Allreduce", or the name that the program gives.
     pub call: String,
-    /// Awaited events, one text for each unfinished part: "a message from rank 3, tag 0", "any message".
+    /// Events that the rank waits for, one text for each: "a message from rank 3, tag 0", "any message".
     pub awaits: Vec<String>,
-    /// Awaited ranks, for the detection of cycles; empty for wildcards.
+    /// Ranks that the rank waits for; empty if the rank waits for a message from any source. Cycles of waiting ranks
+    /// are found by this list.
     pub peers: Vec<Rank>,
-    /// Start of the wait.
+    /// Virtual time at which the wait of the rank began.
     pub since: SimTime,
     /// Position of the rank's program.
     pub position: Option<String>,
 }
 
 impl Deadlock {
-    /// Returns a shortest detected cycle of ranks in which each waits only for the next. The first rank is repeated at
-    /// the end. The result is empty without a cycle.
+    /// Returns a shortest cycle of ranks in which each rank waits only for the next rank. The first rank of the cycle
+    /// is repeated at the end of the list. The list is empty without a cycle.
     pub fn cycle(&self) -> Vec<Rank> {
         let next: std::collections::BTreeMap<Rank, Rank> =
             self.waiting.iter().filter_map(|waiting| Some((waiting.rank, *waiting.peers.first()?))).collect();
@@ -151,7 +152,8 @@ impl Deadlock {
 }
 
 impl fmt::Display for RunError {
-    /// Writes one line, followed by the details of a crash. The report prints the table of a deadlock.
+    /// Writes the error as one line, followed by the details of a crash. The report prints the waiting ranks of a
+    /// deadlock as a table.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = |position: &Option<String>| position.as_ref().map_or(String::new(), |place| format!(" at {place}"));
         match self {
@@ -231,7 +233,7 @@ fn write_failure(f: &mut fmt::Formatter<'_>, rank: Rank, clock: SimTime, error: 
     Ok(())
 }
 
-/// Returns the name of a signal: "signal 11 (SIGSEGV)".
+/// Returns the number and name of a signal: "signal 11 (SIGSEGV)".
 fn signal_name(signal: i32) -> String {
     let name = match signal {
         4 => "SIGILL",

@@ -1,4 +1,4 @@
-//! Events and their total order.
+//! Events of the simulation and the total order of events.
 
 use std::cmp::Ordering;
 
@@ -10,9 +10,11 @@ use crate::units::{Bytes, SimTime};
 use super::paths::PathSlot;
 use super::payloads::PayloadSlot;
 
-/// Total order of events: by time, then destination, then source, then the source's sequence number.
+/// Key of an event. Keys order events totally: by time, then destination, then source, then the sequence number at the
+/// source.
 ///
-/// The order is the same for any number of workers, because no part of it depends on the worker that handles an event.
+/// The order of events is the same for any number of workers, because no field of a key depends on the worker that
+/// handles the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventKey {
     /// Virtual time of the event.
@@ -21,14 +23,14 @@ pub struct EventKey {
     pub to: Rank,
     /// Rank that caused the event.
     pub from: Rank,
-    /// Number of the event among those that `from` caused. The number wraps: of two coexisting events of one source,
-    /// the older event's number is less than 2^31 behind.
+    /// Sequence number of the event among the events that `from` caused. The sequence number wraps: of two pending
+    /// events of one source, the older event's number is less than 2^31 behind.
     pub sequence: u32,
 }
 
 impl EventKey {
-    /// Assigns `key` field by field. A copy of the whole struct directly after writes to its fields causes a
-    /// store-forwarding stall.
+    /// Assigns `key` to this key field by field. A copy of the whole struct directly after writes to its fields causes
+    /// a store-forwarding stall.
     #[inline(always)]
     pub(super) fn set(&mut self, key: EventKey) {
         self.time = key.time;
@@ -54,27 +56,28 @@ impl PartialOrd for EventKey {
     }
 }
 
-/// An event at a rank. The type is plain data, because events are moved often and plain data move in registers.
+/// An event at a rank. The type is plain data, because events are moved often, and plain data move in registers.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Event {
-    /// Time, destination, source and sequence number.
+    /// Key of the event: time, destination, source and sequence number.
     pub key: EventKey,
-    /// Kind of the event.
+    /// Kind of the event, with the data of the kind.
     pub body: EventKind,
 }
 
-/// Kind of an event; the size is one cache line.
+/// Kind of an event. A value fits in one cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) enum EventKind {
-    /// A task resumes at this time, unless it has resumed before. `turn` detects the second case.
+    /// A task of the rank resumes at the time of the event, unless the task has resumed before. `turn` shows whether
+    /// the task has resumed before.
     Wake {
         /// Task of the rank.
         task: u32,
-        /// Turn of the task for which the event was created.
+        /// Turn of the task that the event ends; see `TargetRank::turns`.
         turn: u32,
     },
-    /// The idling of the rank's program ends, if its end is now.
+    /// The rank's program, which polls in a loop, continues, if the idling ends at the time of the event.
     Idle,
     /// A message (or the request of a rendezvous) leaves its sender.
     Departure {
@@ -82,83 +85,84 @@ pub(super) enum EventKind {
         to: Rank,
         /// The message.
         message: InFlightMessage,
-        /// Time at which its head arrives.
+        /// Arrival time of the message's head.
         going: Going,
     },
     /// The head of a message (or the request of a rendezvous) arrives at its receiver.
     Arrival {
         /// The message.
         message: InFlightMessage,
-        /// Departure time.
+        /// Departure time of the message.
         left: SimTime,
-        /// Load seen at the sender's side.
+        /// Load of the port at the sender when the transfer started.
         load: u32,
     },
-    /// The end of a served message arrives at its receiver.
+    /// The end of a served message (which the receiver's program answers without a receive) arrives at its receiver.
     Serve {
         /// The message.
         message: InFlightMessage,
-        /// Departure time.
+        /// Departure time of the message.
         left: SimTime,
     },
-    /// The receiver of a rendezvous is ready, and its sender may start the transfer.
+    /// The receiver of a rendezvous message is ready, and the sender may start the transfer.
     ClearToSend {
-        /// The sender's request.
+        /// Send request of the sender.
         send: RequestId,
-        /// The receiver's request.
+        /// Receive request of the receiver.
         recv: RequestId,
-        /// Path to this grant.
+        /// Path that determined the time of the grant.
         path: PathSlot,
     },
-    /// The head of a granted transfer arrives at its receiver.
+    /// The head of the transfer of a rendezvous message arrives at its receiver.
     TransferArrival {
-        /// The sender's request.
+        /// Send request of the sender.
         send: RequestId,
-        /// The receiver's request.
+        /// Receive request of the receiver.
         recv: RequestId,
         /// Size of the transfer.
         size: Bytes,
         /// Start of the transfer.
         left: SimTime,
-        /// Last time at which the path had another cause: the start, or the MPI call of the receiver for which the
-        /// transfer waited.
+        /// Start of the transfer on the path: the start of the transfer, or the MPI call of the receiver that let the
+        /// transfer progress.
         since: SimTime,
-        /// Load seen at the sender's side.
+        /// Load of the port at the sender when the transfer started.
         load: u32,
-        /// Path to the start of the transfer.
+        /// Path that determined the start of the transfer.
         path: PathSlot,
     },
-    /// The rank has posted the receive of an earlier message, and its core copies the message.
+    /// The rank has posted the receive of a message that arrived earlier, and the rank's core copies the message.
     Copy {
-        /// The receive.
+        /// Request of the receive.
         recv: RequestId,
         /// Arrival time of the message's head.
         head: SimTime,
         /// Arrival time of the message's end.
         end: SimTime,
     },
-    /// The rank's core starts the copies in its queue.
+    /// The rank's core starts the message copies in the queue of the core.
     CopyTurn,
-    /// The first of the copies and blocks that share the memory of the rank's node ends, unless new ones have started.
+    /// The first of the copies and computing blocks that share the memory of the rank's node ends, unless further
+    /// copies or blocks have started.
     CopiesEnd {
-        /// Version of the node's next-end event; older events are stale.
+        /// Version of the node's event for the next end of a copy or block; events with older versions are stale.
         version: u32,
     },
-    /// An eager message of the rank has left its receiver's buffer.
+    /// An eager message that the rank sent has left the buffer of its receiver, which returns the credit.
     Credit,
-    /// A granted transfer has ended, and its sender may continue.
+    /// The transfer of a rendezvous message has ended, and the sender's request is complete.
     TransferEnd {
-        /// The sender's request.
+        /// Send request of the sender.
         send: RequestId,
-        /// Start of the transfer on the path; the current time if the path ends here.
+        /// Start of the transfer on the path; the time of the event if no transfer is on the path.
         left: SimTime,
-        /// Path to `left`.
+        /// Path that determined the time `left`.
         path: PathSlot,
     },
 }
 
 impl EventKind {
-    /// Returns the path that the event carries, if any.
+    /// Returns the path that determined the time of the event, if the event carries a path.
     #[inline(always)]
     pub fn path(&self) -> PathSlot {
         match self {
@@ -181,33 +185,34 @@ impl EventKind {
 /// Arrival time of the head of a departing message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Going {
-    /// At this time, independent of load.
+    /// The head arrives at this time, independent of load.
     At(SimTime),
-    /// Determined at departure.
+    /// The arrival time of the head depends on load and is determined when the message departs.
     Asked,
-    /// When the sender's core starts the copy, which makes this request ready.
+    /// The head leaves when the sender's core starts to copy the message; the copy completes this request.
     Copied(RequestId),
 }
 
 /// A message in flight.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct InFlightMessage {
-    /// Context of matching.
+    /// Communication context, by which messages and receives match.
     pub context: Context,
-    /// Its tag.
+    /// Tag of the message.
     pub tag: Tag,
-    /// Its size.
+    /// Size of the message.
     pub size: Bytes,
-    /// The sender's request, if this is the request of a rendezvous.
+    /// Send request of the sender, if this message is the request (RTS) of a rendezvous.
     pub rendezvous: Option<RequestId>,
-    /// The data. The request of a rendezvous carries the data too; they are used only after the transfer.
+    /// Data of the message. The request (RTS) of a rendezvous carries the data too, but the receiver uses the data only
+    /// after the transfer.
     pub payload: PayloadSlot,
-    /// Path to the departure.
+    /// Path that determined the departure time.
     pub path: PathSlot,
 }
 
 impl InFlightMessage {
-    /// Returns the matching envelope.
+    /// Returns the source, context and tag, by which the message is matched.
     #[inline]
     pub fn envelope(&self, source: Rank) -> Envelope {
         Envelope { context: self.context, source, tag: self.tag }
@@ -215,7 +220,7 @@ impl InFlightMessage {
 }
 
 impl EventKind {
-    /// Returns the slot of the event's data, if its kind can carry data.
+    /// Returns the reference to the event's data in the table of message data, if the event can carry data.
     pub fn payload_mut(&mut self) -> Option<&mut PayloadSlot> {
         match self {
             EventKind::Departure { message, .. }
@@ -233,7 +238,7 @@ impl EventKind {
         }
     }
 
-    /// Returns the slot of the path to the event, if any.
+    /// Returns the reference to the event's path in the table of paths, if the event carries a path.
     pub fn path_mut(&mut self) -> Option<&mut PathSlot> {
         match self {
             EventKind::Departure { message, .. }

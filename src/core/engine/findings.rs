@@ -1,4 +1,4 @@
-//! Results of workers in a form that can be merged and sent between processes.
+//! Results of the workers of a run, in a form that can be merged and sent between host processes.
 
 use std::cmp::Reverse;
 
@@ -24,7 +24,7 @@ use super::place_messages;
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
 
-/// Results of one worker or, after merging, of all workers.
+/// Results of one worker or, after [`Findings::merge`], of all workers.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Findings {
     pub failure: Option<(EventKey, RunError)>,
@@ -33,20 +33,20 @@ pub(super) struct Findings {
     pub cancelled: bool,
     pub reached: SimTime,
     pub times: Vec<(Rank, SimTime, TimeParts)>,
-    /// The rank with the greatest clock, the lowest rank of equals, and its path.
+    /// Greatest clock of a rank, this rank (of several the lowest), and the rank's path.
     pub last: Option<(SimTime, Rank, Path)>,
-    /// Contention of this path by resource, in the `fair` contention model.
+    /// Contention on the path of the last rank by resource, in the `fair` contention model.
     pub charges: Option<Charges>,
     /// Use of shared resources, in the `fair` contention model.
     pub uses: Option<Uses>,
-    /// Traffic through ports of the contention models that judge load once.
+    /// Traffic through the ports of contention models that fix the load of a transfer when the transfer starts.
     pub passed: PassedPorts,
-    /// Activity of ranks over time, and the logs for backtracking, if recorded.
+    /// Timelines of the ranks, and activity logs for backtracking, if recorded.
     pub timelines: Vec<NamedTimelines>,
     pub logs: Vec<ClockLogs>,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
-    /// Messages by place; empty if the platform states no places.
+    /// Messages by the least common place of sender and receiver; empty if the platform states no places.
     pub by_place: Vec<Messages>,
     pub collectives: CollectiveProfile,
     pub unreceived: Unreceived,
@@ -55,14 +55,14 @@ pub(super) struct Findings {
     pub blocks: BlockUse,
     pub waiting: Vec<Waiting>,
     pub host_times: Vec<HostTime>,
-    /// Records of programs of fragments.
+    /// Records of ranks that execute the fragments of task programs.
     pub tasks: Vec<TaskLog>,
-    /// Timers of ranks.
+    /// Values of the timers that the ranks' programs started.
     pub timers: TimerSums,
 }
 
 impl Findings {
-    /// Collects the results of `worker`, which has ended with `end`.
+    /// Collects the results of `worker`, whose window loop ended with `end`.
     pub fn of<P: Program>(worker: Worker<'_, P>, end: WorkerEnd, cancelled: bool) -> Self {
         let waiting = if end == WorkerEnd::Quiet && worker.lp.unfinished > 0 { worker.waiting() } else { Vec::new() };
         let Worker { mut ranks, lp, .. } = worker;
@@ -108,7 +108,7 @@ impl Findings {
         }
     }
 
-    /// Merges the results of workers. Of several failures the one with the earliest event is kept.
+    /// Merges the results of several workers. If several workers failed, the failure with the earliest event is kept.
     pub fn merge(findings: Vec<Findings>) -> Findings {
         let mut all = findings.into_iter();
         let mut merged = all.next().expect("there is a worker");
@@ -123,7 +123,8 @@ impl Findings {
             merged.timelines.extend(other.timelines);
             merged.logs.extend(other.logs);
             let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
-            // Ranks differ, so for equal clocks the lowest rank is unambiguous.
+            // The ranks of two workers differ, so of two ranks with equal clocks the lower rank is the same for any
+            // number of workers.
             let last = merged.last.into_iter().chain(other.last).max_by_key(order);
             if last.map(|last| last.1) != merged.last.map(|last| last.1) {
                 merged.charges = other.charges;
@@ -155,7 +156,7 @@ impl Findings {
     }
 }
 
-/// Collects messages that the ranks have not received.
+/// Collects the messages that have arrived at the ranks and that no receive has matched.
 fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
     let mut found = Unreceived::default();
     for RankState { target, program, .. } in ranks {
@@ -167,7 +168,7 @@ fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
     found
 }
 
-/// Returns the use of shared resources, if a level uses the `fair` contention model.
+/// Returns the use of shared resources, if a level of the machine uses the `fair` contention model.
 fn uses<P>(ranks: &[RankState<P>], lp: &LogicalProcess<'_>) -> Option<Uses> {
     if lp.fair.is_none() && lp.node_memory.is_none() {
         return None;
@@ -185,12 +186,12 @@ fn uses<P>(ranks: &[RankState<P>], lp: &LogicalProcess<'_>) -> Option<Uses> {
     Some(uses)
 }
 
-/// Returns the rank's record of fragments with the busy time of its manager.
+/// Returns the rank's record of fragments of a task program, with the busy time of the rank's task manager.
 fn task_log<P: Program>(state: &mut RankState<P>) -> Option<TaskLog> {
     let mut log = *state.program.task_log()?;
     let parts = state.target.parts;
     let manager = parts.compute + parts.send + parts.recv;
-    // Without a separate thread, the manager's thread also executes fragments.
+    // If the task manager has no thread of its own, its thread also executes fragments.
     let threads = if log.own_thread { SimSpan::ZERO } else { log.useful + log.overhead };
     log.manager = SimSpan::from_ps(manager.as_ps().saturating_sub(threads.as_ps()));
     Some(log)

@@ -1,4 +1,4 @@
-//! Rendezvous messages: the grant of the transfer, and its end.
+//! Transfers of rendezvous messages: the grant by the receiver, and the end.
 
 use crate::platform::Level;
 use crate::profile::TransferParts;
@@ -14,8 +14,8 @@ use super::paths::PathSlot;
 use super::requests::RequestRecord;
 use super::state::TargetRank;
 
-/// Grants a rendezvous when a receive and a request match. The receive was posted at `posted`, at the end of path
-/// `mine`; the head of the request arrived at `head`.
+/// Grants the transfer of a rendezvous message when a receive and the rendezvous request match. The receive was posted
+/// at `posted`, at the end of path `mine`. The head of the request arrived at `head`.
 #[inline(never)]
 pub(super) fn grant_match(
     target: &mut TargetRank,
@@ -26,7 +26,8 @@ pub(super) fn grant_match(
     (posted, mine): (SimTime, PathSlot),
 ) {
     let handshake = lp.network.handshake(target.rank, source, level);
-    // The path to the grant is the path of the later side; for equal times, the receiver's path.
+    // The path of the grant is the path of the receive or of the request, whichever was later; for equal times, of the
+    // receive.
     let mut path = path;
     if lp.effects.by_call && head > posted {
         match instant(target, lp, head) {
@@ -55,8 +56,8 @@ pub(super) fn grant_match(
     lp.push(target, head.max(posted) + handshake, source, || EventKind::ClearToSend { send, recv: id, path });
 }
 
-/// Ends a granted transfer whose bytes have arrived at `end`. `times` has its departure and the start of its path; the
-/// event `head` delivered its head.
+/// Ends the transfer of a rendezvous message whose bytes have arrived at `end`. `times` has the departure of the
+/// transfer and the start of the transfer on the path. The event `head` delivered the head of the transfer.
 pub(super) fn end_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -67,7 +68,8 @@ pub(super) fn end_transfer(
     end: SimTime,
 ) {
     let level = lp.level(head.from, target.rank);
-    // Between nodes a granted transfer is not copied, whatever its size: the adapter writes to the receive buffer.
+    // Between nodes no core copies a rendezvous message, whatever its size, because the adapter writes to the receive
+    // buffer.
     if level == Level::InterNode || !lp.receiver_copies(level, size) {
         return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
     }
@@ -80,7 +82,7 @@ pub(super) fn end_transfer(
     }
 }
 
-/// Completes a granted transfer whose event `head` delivered its head and which ends at `end`.
+/// Completes the transfer of a rendezvous message at `end`. The event `head` delivered the head of the transfer.
 pub(super) fn finish_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -94,14 +96,15 @@ pub(super) fn finish_transfer(
     let level = lp.level(from, target.rank);
     let handshake = lp.network.handshake(target.rank, from, level);
     lp.record_to(target, level, from, size, (left, end));
-    // The end reaches the sender no earlier than a control message after the head. This delay gives the sender's worker
-    // its lookahead.
+    // The sender learns of the end of the transfer no earlier than by a control message that follows the head. The
+    // delay of this control message gives the sender's worker its lookahead.
     let heard = end.max(head.time + handshake);
-    // Only the request that determines a clock needs its path across the transfer; most requests do not.
+    // Only the request that determines a clock needs a path across the transfer; most requests do not determine a
+    // clock.
     target.requests.get_mut(recv).came_at(since, lp.paths.share(path));
     let mut under_way = since;
     if heard > end {
-        // The bytes arrive earlier, so they are not on the sender's path.
+        // The bytes arrive before the sender learns of the end, so the bytes are not on the sender's path.
         lp.cross_head(&mut path, (from, target.rank), size, since, head.time);
         let news = TransferParts::of_control(handshake, handshake);
         lp.paths.cross(&mut path, level, left, news);

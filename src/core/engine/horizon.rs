@@ -1,34 +1,34 @@
-//! The end of a worker's window.
+//! Computation of the end of a worker's window of virtual time.
 
 use crate::units::{SimSpan, SimTime};
 
-/// Conservative window: no other worker can change an event of this worker before the end of the window (Chandy and
-/// Misra 1979; the window form after Nicol 1993).
+/// Computes conservative windows: no other worker can change an event of this worker before the end of the window
+/// (Chandy and Misra 1979; the window form after Nicol 1993).
 ///
-/// Another worker's next event takes effect here at least one lookahead later. A consequence of this worker's own next
-/// event returns at least two lookaheads later.
+/// The next event of another worker takes effect at this worker at least one lookahead later. A consequence of this
+/// worker's own next event returns to this worker at least two lookaheads later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Horizon {
     lookahead: Option<SimSpan>,
 }
 
 impl Horizon {
-    /// Creates the horizon of several workers.
+    /// Creates the horizon of a run with several workers.
     ///
     /// # Panics
-    /// If the lookahead is zero, because windows would be empty.
+    /// The lookahead is zero, so that windows would be empty.
     pub fn new(lookahead: SimSpan) -> Self {
         assert!(lookahead > SimSpan::ZERO, "several workers need a lookahead");
         Horizon { lookahead: Some(lookahead) }
     }
 
-    /// Creates the horizon of a single worker, whose window never ends.
+    /// Creates the horizon of a run with a single worker, whose window never ends.
     pub fn unbounded() -> Self {
         Horizon { lookahead: None }
     }
 
-    /// Returns the end (exclusive) of a worker's window. `own` is the time of the worker's next event, `others` the
-    /// earliest time of the other workers' events.
+    /// Returns the exclusive end of a worker's window. `own` is the time of the worker's next event, and `others` is
+    /// the earliest time of the events of all other workers.
     pub fn end(self, own: SimTime, others: SimTime) -> SimTime {
         match self.lookahead {
             Some(lookahead) => (others + lookahead).min(own + lookahead + lookahead),

@@ -1,6 +1,7 @@
-//! Idling: a rank that polls in a loop advances by whole polls until a change for the rank.
+//! Idling: a rank that polls in a loop advances by whole polls until the state of a request or message changes.
 //!
-//! The outcome is the same as with individual polls. Polls without a result, and their events, are skipped.
+//! The outcome of the run is the same as with individual polls. Polls without a result, and the events of such polls,
+//! are skipped.
 
 use crate::units::{SimSpan, SimTime};
 
@@ -11,31 +12,33 @@ use super::requests::{NOBODY, RequestState};
 use super::state::{Answer, MAIN, TargetRank, Wait};
 use super::waits::wait_for_own_time;
 
-/// Limit of idle time, less the rank's other core time, without a change or a sent message. Then the rank waits for a
-/// change without a time limit. So ranks that poll for each other end in a deadlock and not at the end of time.
+/// Limit of a rank's idle time without a change or a sent message, less the rank's other core time. After this limit
+/// the rank waits for a change without a time limit. So ranks that poll for each other end in a deadlock and not at the
+/// greatest virtual time.
 const PATIENCE: SimSpan = SimSpan::from_us(1_000_000_000);
 
 /// State of a rank that has idled.
 #[derive(Debug)]
 pub(super) struct Idle {
-    /// End of the last idling.
+    /// Virtual time at which the last idling of the rank ended.
     ended: SimTime,
-    /// A request has completed since then.
+    /// A request of the rank has completed since the last idling.
     decided: bool,
-    /// First message since then that was served or arrived without a matching receive.
+    /// Arrival time of the first message since the last idling that was served or had no matching receive.
     news: Option<SimTime>,
-    /// Time of the last timer event for the end of an idling; NEVER without a timer.
+    /// Time of the last timer event that ends an idling of the rank; NEVER without a timer event.
     timer: SimTime,
-    /// Idle time without a change, less the rank's other core time.
+    /// Idle time of the rank without a change, less the rank's other core time.
     dry: SimSpan,
-    /// Start of `dry`.
+    /// Virtual time from which `dry` is counted.
     pub since: SimTime,
-    /// Latest head of the rank's messages at the last idling; a later head shows that the rank has sent.
+    /// Latest arrival time of the rank's sent heads at the last idling. A later head shows that the rank has sent a
+    /// message.
     head: SimTime,
 }
 
 impl Idle {
-    /// Creates the state of a rank that has not idled. Earlier messages end the first idling.
+    /// Creates the state of a rank that has not idled. A message that arrived earlier ends the first idling.
     fn new(news: Option<SimTime>) -> Self {
         Idle {
             ended: SimTime::ZERO,
@@ -49,7 +52,7 @@ impl Idle {
     }
 }
 
-/// Starts idling of the rank's program for at most `span`; a strand polls once.
+/// Starts idling of the rank's program for at most `span`. A strand only polls once.
 pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
     let poll = lp.poll;
     if task != MAIN {
@@ -77,7 +80,8 @@ pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, t
     };
     let first = change.map_or(SimTime::NEVER, |time| grid_point(start, poll, time));
     let until = limit.min(first);
-    // An earlier timer is kept and renewed when it fires. So there is one timer at a time, unless limits decrease.
+    // An earlier timer event is kept, and renewed when it fires. So a rank has only one timer event at a time, unless
+    // the limits of successive idlings decrease.
     let has_timer = first > limit && idle.timer <= limit;
     if first > limit && !has_timer {
         idle.timer = limit;
@@ -88,12 +92,12 @@ pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, t
     }
 }
 
-/// Returns the first point at or after `time` of the grid that begins at `start`.
+/// Returns the first time at or after `time` that is a whole number of polls after `start`.
 fn grid_point(start: SimTime, poll: SimSpan, time: SimTime) -> SimTime {
     start + poll * time.since(start).as_ps().div_ceil(poll.as_ps())
 }
 
-/// Schedules an event that ends the idling at `time`, unless `time` is NEVER.
+/// Schedules an event that ends the rank's idling at `time`, unless `time` is NEVER.
 fn wake_at(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     if time < SimTime::NEVER {
         let rank = target.rank;
@@ -101,7 +105,7 @@ fn wake_at(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) 
     }
 }
 
-/// Reports that a request without a waiting task is ready at `time`.
+/// Tells an idling rank that a request without a waiting task is ready at `time`.
 #[inline]
 pub(super) fn decided(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     if let Some(idle) = &mut target.idle {
@@ -110,13 +114,13 @@ pub(super) fn decided(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time
     }
 }
 
-/// Reports a served message.
+/// Tells an idling rank that its program has served a message.
 pub(super) fn served(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     target.idle.get_or_insert_with(|| Box::new(Idle::new(None)));
     noticed(target, lp);
 }
 
-/// Reports the arrival of a message without a matching receive.
+/// Tells an idling rank that a message without a matching receive has arrived.
 #[inline]
 pub(super) fn noticed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     if let Some(idle) = &mut target.idle {
@@ -132,17 +136,17 @@ fn changed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) 
     let now = lp.now;
     let mut first = grid_point(*start, lp.poll, time.max(now.time));
     if first == now.time && now.from > target.rank {
-        // A poll at this time would have preceded this event.
+        // A poll at the time of the current event would have preceded the event.
         first += lp.poll;
     }
-    // At the limit itself there may be only an earlier timer and no event yet.
+    // At the limit of the idling there may be only an earlier timer event, and no event at the limit yet.
     if first < *until || (first == *until && !*changed) {
         (*until, *changed) = (first, true);
         wake_at(target, lp, first);
     }
 }
 
-/// Handles the time at which the rank may have to end its idling; returns true if idling ends.
+/// Handles the time at which the rank's idling may have to end; returns true if the idling ends.
 pub(super) fn end_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) -> bool {
     let now = lp.now.time;
     let Some(idle) = &mut target.idle else { return false };
@@ -152,7 +156,7 @@ pub(super) fn end_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) -> 
     }
     let Wait::Idle { start, until, changed } = target.main.wait else { return false };
     if until != now {
-        // The limit is later than the limit for which the timer was set.
+        // The limit of the idling is later than the limit for which the timer event was scheduled.
         if timer && !changed && until < SimTime::NEVER {
             idle.timer = until;
             wake_at(target, lp, until);

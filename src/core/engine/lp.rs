@@ -1,4 +1,4 @@
-//! State that the ranks of a worker share: event queue, outgoing batches, network, and records.
+//! State that the ranks of a worker share: event queue, batches of outgoing events, network, and records.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,95 +26,96 @@ use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
 
-/// Length of the list of heads from which passed heads are removed before the list grows.
+/// Length of the list of heads in flight above which the list is cleared of arrived heads before it grows.
 const AHEAD: usize = 16;
 
-/// A logical process: the state that a worker's ranks share. All effects of a rank on the simulation pass through it.
+/// A logical process in the sense of parallel discrete-event simulation: the state that a worker's ranks share. All
+/// effects of a rank on other ranks pass through the logical process.
 #[derive(Debug)]
 pub(super) struct LogicalProcess<'a> {
     pub me: u32,
     pub seats: &'a [RankLocation],
     pub queue: EventQueue,
-    /// Data of queued messages.
+    /// Data of the messages in the event queue.
     pub payloads: Payloads,
     /// Paths of tasks, messages and requests.
     pub paths: Paths,
-    /// Limits of the recorded activity.
+    /// Limits of the recorded activity per rank.
     pub recording: ActivityLimits,
-    /// Calls or the time between calls are recorded, so programs return each call.
+    /// The run records calls or the time between calls, so programs must return each call.
     pub watches: bool,
-    /// Sites of the recorded calls.
+    /// Call sites of the recorded calls.
     pub sites: Sites,
-    /// One batch per worker; the batch of this worker stays empty.
+    /// Events for other workers, one batch per worker; the batch of this worker stays empty.
     pub outgoing: Vec<Batch>,
-    /// Earliest time in the batches.
+    /// Earliest time of an event in `outgoing`.
     pub outgoing_next: SimTime,
-    /// The event being handled.
+    /// Key of the event that the worker handles.
     pub now: EventKey,
-    /// End of the window: before it no event of another worker can arrive.
+    /// End of the window of virtual time; before this end no event of another worker can arrive.
     pub window_end: SimTime,
     pub network: Network<'a>,
     /// State of the `fair` contention model, if a level uses it.
     pub fair: Option<Box<Fair>>,
-    /// Memories of the worker's nodes, if copies or blocks share them over time.
+    /// Memory of the worker's nodes, if copies or computing blocks share memory over time.
     pub node_memory: Option<Box<NodeMemory>>,
-    /// Bytes per second between a core and memory.
+    /// Bytes per second between one core and memory.
     pub core_memory: f64,
     /// Hardware threads of each core, if a core has several.
     pub threads: Option<HardwareThreads>,
-    /// Cores with several ranks, if a level uses the `fair` contention model.
+    /// Cores with more ranks than hardware threads, if a level of the machine uses the `fair` contention model.
     pub shared_cores: Option<Box<SharedCores>>,
-    /// Blocks that used memory.
+    /// Computing blocks that used memory.
     pub computed: BlockUse,
     /// Conditions of the platform and the set of their effects, if any.
     pub conditions: Option<Box<ActiveConditions>>,
     pub effects: Effects,
     pub messages: MessageProfile,
     pub pairs: Option<Pairs>,
-    /// Messages by place, if the platform states places.
+    /// Messages by the least common place of sender and receiver, if the platform states places.
     pub by_place: Option<Box<PlaceCounter>>,
-    /// Collectives of the worker's ranks.
+    /// Counts of the collectives of the worker's ranks.
     pub collectives: CollectiveCounter,
-    /// Number of delivered messages.
+    /// Number of messages that were delivered to ranks of the worker.
     pub delivered: u64,
-    /// Number of handled calls and events.
+    /// Number of calls and events that the worker has handled.
     pub handled: u64,
-    /// Value of `handled` at the last check of the limits.
+    /// Value of `handled` when the worker last checked the limits of the run.
     pub counted: u64,
-    /// Greatest permitted clock.
+    /// Greatest permitted clock of a rank.
     pub limit: SimTime,
     pub max_time: Option<SimTime>,
     /// Greatest number of outstanding requests per rank.
     pub max_requests: u32,
     pub failure: Option<(EventKey, RunError)>,
-    /// Tasks of the current rank whose wait is over.
+    /// Tasks of the current rank whose waits have ended.
     pub woken: Vec<u32>,
-    /// Completions of the current reply; the allocation is reused.
+    /// Completed requests for the current reply; the allocation is reused.
     pub completions: Vec<Completion>,
-    /// Second buffer, in use while the program holds `completions`.
+    /// Second buffer of completions, in use while the program holds `completions`.
     pub spare: Vec<Completion>,
-    /// Per level: the least latency, and whether the contention model needs no port.
+    /// For each level, the least latency, and whether the contention model needs no port.
     pub least_latency: [SimSpan; 3],
     pub portless: [bool; 3],
-    /// Per level: the head's arrival is independent of load.
+    /// For each level, whether the arrival time of a head is independent of load.
     pub head_known: [bool; 3],
-    /// Service time of the last message of each pair (receiver, sender), if it is in the future.
+    /// Time at which the last message of each pair (receiver, sender) is served, if this time is in the future.
     pub to_serve: HashMap<(Rank, Rank), SimTime>,
-    /// Answers of the message being served; the allocation is reused.
+    /// Answers to the message that a program serves; the allocation is reused.
     pub answers: Vec<Message>,
     pub unfinished: u64,
-    /// Cost of a test or probe that finds nothing.
+    /// Core time of a test or probe that finds no completed request or message.
     pub poll: SimSpan,
-    /// Cost of posting a receive.
+    /// Core time of posting a receive.
     pub post_overhead: SimSpan,
-    /// Only the running task can make calls before the queue's earliest event. Its effects before that event may take
-    /// place at once, without the queue.
+    /// Only the running task can make calls before the earliest event of the queue. The effects of this task before
+    /// that event may take place at once, without the queue.
     pub alone: bool,
-    /// Every effect of a call is later than the call: no latency or handshake is zero.
+    /// Every effect of a call on another rank is later than the call, because no latency or handshake is zero.
     pub all_later: bool,
-    /// Meter of host time, if enabled.
+    /// Account of the worker's host time, if enabled.
     pub meter: Option<Meter>,
-    /// Doorbell for ranks that can run ahead.
+    /// Doorbell that wakes the worker for the code of ranks that can run ahead of virtual time.
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -191,12 +192,12 @@ impl<'a> LogicalProcess<'a> {
         RankLocation::level(self.seats[a as usize], self.seats[b as usize])
     }
 
-    /// Returns the slowdown factor of a rank on a core with `ranks` computing ranks.
+    /// Returns the slowdown factor of a rank on a core on which `ranks` ranks compute.
     pub fn longer(&self, ranks: u32) -> f64 {
         self.threads.as_ref().map_or(f64::from(ranks), |threads| threads.longer(ranks))
     }
 
-    /// Returns the time that `span` of computing takes on a core with `ranks` computing ranks.
+    /// Returns the time that `span` of computation takes on a core on which `ranks` ranks compute.
     #[inline]
     pub fn on_core(&self, ranks: u32, span: SimSpan) -> SimSpan {
         match ranks {
@@ -225,8 +226,8 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Passes a message, or the request of a rendezvous, that leaves at `left` through its outgoing port. `key` is the
-    /// key of its event except for the time.
+    /// Passes a message, or the request of a rendezvous, that leaves at `left` through the sender's port. `key` is the
+    /// key of the message's event except for the time.
     #[inline(always)]
     pub fn set_out(
         &mut self,
@@ -236,7 +237,7 @@ impl<'a> LogicalProcess<'a> {
         message: &InFlightMessage,
         left: SimTime,
     ) -> Departure {
-        // The common case is first, because every message passes here.
+        // The common case is tested first, because every message passes this function.
         if self.fair.is_none() && !self.effects.delays && message.rendezvous.is_none() {
             return self.network.depart(self.seats[key.from as usize], level, row, message.size, left);
         }
@@ -278,7 +279,7 @@ impl<'a> LogicalProcess<'a> {
         self.paths.cross(path, level, left, self.network.parts((from, to), level, size, end.since(left)));
     }
 
-    /// Handles [`LogicalProcess::cross`] up to the transfer's head, which arrived at `head`.
+    /// Extends `path` as [`LogicalProcess::cross`], but only up to the transfer's head, which arrived at `head`.
     #[inline(never)]
     pub fn cross_head(
         &mut self,
@@ -294,7 +295,7 @@ impl<'a> LogicalProcess<'a> {
         self.paths.cross(path, level, left, parts);
     }
 
-    /// Returns the cause of the arrival of a message's head at `to`.
+    /// Returns the arrival of a message's head at rank `to` as the cause of a wait's end.
     pub fn head_cause(&mut self, to: Rank, header: ProbedMessage) -> WaitCause {
         let ProbedMessage { from, left, time, size, rendezvous, path } = header;
         let level = self.level(from, to);
@@ -307,21 +308,24 @@ impl<'a> LogicalProcess<'a> {
         WaitCause { path, left: time, ends: (from, to), size }
     }
 
-    /// Returns whether an event at `time` would be the next event, regardless of the running task's later effects.
+    /// Returns whether an event at `time` would be the next event of the worker, regardless of later calls of the
+    /// running task.
     #[inline(always)]
     pub fn is_next(&mut self, time: SimTime) -> bool {
         self.alone && self.all_later && time < self.window_end && time < self.queue.first_time()
     }
 
-    /// Returns the arrival time of a head that leaves for `to` and would arrive at `head`. It does not overtake an
-    /// earlier head of the same pair (MPI-3.1, section 3.5: messages are non-overtaking).
+    /// Returns the arrival time of a head that leaves for `to` and would arrive at `head` if no earlier message
+    /// preceded. The head does not overtake an earlier head of the same pair (MPI-3.1, section 3.5: messages are
+    /// non-overtaking).
     #[inline]
     pub fn in_order(&self, target: &mut TargetRank, level: Level, to: Rank, left: SimTime, head: SimTime) -> SimTime {
         let mut head = head;
         if head >= target.furthest_head {
             target.furthest_head = head;
         } else {
-            // A message that another task of the rank has already sent, but later in virtual time, is not earlier.
+            // Another task of the rank may already have sent a message that is later in virtual time; such a message
+            // does not precede this message.
             let earlier = target.ahead.iter().filter(|ahead| ahead.to == to && ahead.left <= left);
             head = earlier.map(|ahead| ahead.head).fold(head, SimTime::max);
         }
@@ -334,19 +338,18 @@ impl<'a> LogicalProcess<'a> {
         head
     }
 
-    /// Removes the heads that nothing can overtake any more. Only the current time decides, because the clock of one
-    /// task gives no bound on the sends of the others.
+    /// Removes the heads that no later message can overtake. The time of the current event decides, because the clock
+    /// of one task does not bound the send times of other tasks.
     #[cold]
     fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
         let least = self.least_latency.into_iter().min().expect("three levels");
         let now = self.now.time;
         ahead.retain(|other| other.head > now + least);
-        // If most heads remain, the next removal is postponed.
+        // If most heads remain in the list, the list grows before the next removal.
         ahead.reserve(ahead.len().max(AHEAD));
     }
 
-    /// Records the message to `target` that left at `left` and arrived at `came`, as [`LogicalProcess::record`] and in
-    /// the timelines.
+    /// Records a message to `target` that left at `left` and arrived at `came`, in the statistics and in the timelines.
     #[inline(always)]
     pub fn record_to(
         &mut self,
@@ -362,7 +365,7 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Records a message whose transfer time is determined.
+    /// Records a message with the transfer time `time` in the statistics.
     #[inline(always)]
     pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
         self.delivered += 1;
@@ -375,17 +378,17 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Returns the time from which events have no effect, because of an earlier failure.
+    /// Returns the time from which events of the worker have no effect, because an earlier event failed.
     pub fn until(&self) -> SimTime {
         match &self.failure {
-            // A failure before the first window precedes all events.
+            // A failure before the first window precedes all events of the run.
             Some((key, _)) => (key.time + SimSpan::from_ps(1)).min(self.window_end),
             None => SimTime::NEVER,
         }
     }
 
-    /// Ends the run with `error`, unless it has already ended. Among the errors of several workers, the one with the
-    /// earliest event is reported, so the message is the same for any number of workers.
+    /// Ends the run with `error`, unless the run has already failed. Among the errors of several workers, the error
+    /// with the earliest event is reported, so the message is the same for any number of workers.
     #[cold]
     pub fn fail(&mut self, error: RunError) {
         if self.failure.is_none() {
@@ -393,7 +396,7 @@ impl<'a> LogicalProcess<'a> {
         }
     }
 
-    /// Fails the run because a clock is past its limit.
+    /// Ends the run with an error because the clock of a rank is past the time limit.
     #[cold]
     pub fn fail_by_time(&mut self, rank: Rank, position: Option<String>) {
         self.fail(match self.max_time {

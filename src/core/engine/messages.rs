@@ -19,8 +19,8 @@ use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, Arrived, MAIN, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
-/// Starts a send of `message` and takes its payload. The request is [`COMPLETE`] if the message is eager and no core
-/// copies it.
+/// Starts a send of `message` and removes the payload from the call. The returned request is [`COMPLETE`] if the
+/// message is eager and no core copies the message.
 pub(super) fn start_send(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -39,7 +39,7 @@ pub(super) fn start_send(
         SendMode::Buffered => true,
     };
     let eager = eager || context == SERVICE;
-    // Only messages that are matched use a buffer.
+    // Only messages that a receive matches use an eager buffer and need a credit.
     let eager = eager && (!lp.effects.credits || context == SERVICE || lp.take_credit(target, to, level, mode));
     let rendezvous = (!eager).then(|| target.requests.add(RequestRecord::send(to, tag, size, left)));
     let copied = (eager && context != SERVICE && lp.sender_copies(level, size))
@@ -54,8 +54,8 @@ pub(super) fn start_send(
     rendezvous.or(copied).unwrap_or(COMPLETE)
 }
 
-/// Starts a message, or the request of a rendezvous, that leaves at `left`. If `copied` is given, the core copies the
-/// message first and then completes `copied`.
+/// Schedules the departure of a message, or of the request of a rendezvous, at `left`. If `copied` is given, the
+/// sender's core copies the message first and then completes the request `copied`.
 #[inline(always)]
 pub(super) fn dispatch(
     target: &mut TargetRank,
@@ -66,15 +66,15 @@ pub(super) fn dispatch(
     left: SimTime,
     copied: Option<RequestId>,
 ) {
-    // If load does not change it, the arrival time of the head is computed now, while the rank's state is in the
-    // caches.
+    // If the arrival time of the head does not depend on load, it is computed at the send, while the rank's state is in
+    // the caches.
     let latency = if message.rendezvous.is_none() { row.latency } else { lp.network.handshake(target.rank, to, level) };
     let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &message, target.rank);
     let free = free && !target.occupied().leaving.contains(&to);
     let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
     let sequence = target.next_sequence();
     if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
-        // The message passes no port in order of time, or its time is the current one.
+        // The message needs no departure event, because it passes no port or leaves at the current time.
         let key = EventKey { time: left, to, from: target.rank, sequence };
         let set_out = lp.set_out(target, key, (level, row), &message, left);
         let head = head.unwrap_or_else(|| lp.in_order(target, level, to, left, set_out.head));
@@ -91,7 +91,7 @@ pub(super) fn dispatch(
     }
 }
 
-/// Executes a blocking receive, posted at `clock`.
+/// Executes a blocking receive that the rank's program posted at `clock`.
 pub(super) fn recv(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -112,7 +112,7 @@ pub(super) fn recv(
         None => {
             let posted = target.main.clock;
             target.begin_wait(task, Wait::Recv { kind, pattern: *pattern });
-            // An exchange posts its receive before it spends the overhead of its send.
+            // An exchange posts its receive before its core spends the overhead of the send.
             debug_assert!(clock <= posted);
             target.main.since = clock;
             None
@@ -120,8 +120,8 @@ pub(super) fn recv(
     }
 }
 
-/// Completes a match of the main program's blocking receive. Returns the answer, unless the message is only the request
-/// of a rendezvous.
+/// Completes the match of a message and the blocking receive of the rank's program. Returns the answer to the receive,
+/// unless the message is only the request of a rendezvous.
 #[inline(always)]
 fn recv_matched(
     target: &mut TargetRank,
@@ -169,7 +169,7 @@ fn recv_matched(
     Some(Answer::Completed)
 }
 
-/// Handles [`recv_matched`] for a message that must still be granted or copied, which needs a request.
+/// Completes the match as [`recv_matched`] for a message that must still be granted or copied, which needs a request.
 #[inline(never)]
 fn recv_by_request(
     target: &mut TargetRank,
@@ -180,7 +180,8 @@ fn recv_by_request(
     arrived: Arrived,
     posted: SimTime,
 ) {
-    // An exchange has spent a send overhead since the post; stored paths do not include send overheads.
+    // An exchange has spent the overhead of its send since the post of its receive; stored paths do not include send
+    // overheads.
     let path = lp.paths.share(target.main.path);
     let buffers = lp.buffers(target, MAIN, pattern.context);
     let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
@@ -190,7 +191,7 @@ fn recv_by_request(
     matched(target, lp, id, (envelope, level), arrived);
 }
 
-/// Posts a receive at `clock`.
+/// Posts a receive of the task at `clock`.
 pub(super) fn post(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -251,7 +252,7 @@ pub(super) fn arrive(
     }
 }
 
-/// Calls [`matched_at_arrival`] without inlining, for callers that are not on the common path.
+/// Calls [`matched_at_arrival`] without inlining, for callers that are executed rarely.
 #[inline(never)]
 fn matched(
     target: &mut TargetRank,
@@ -263,7 +264,7 @@ fn matched(
     matched_at_arrival(target, lp, id, from, arrived);
 }
 
-/// Completes a match of a receive and a message.
+/// Completes the match of a receive and an arrived message.
 #[inline(always)]
 fn matched_at_arrival(
     target: &mut TargetRank,
@@ -292,7 +293,8 @@ fn matched_at_arrival(
             request.overhead += link.protocol().unexpected(size);
         }
         if posted > head && lp.fair.is_some() && lp.receiver_copies(level, size) {
-            // The receive was posted last, and its core copies from then on.
+            // The receive was posted after the message arrived, and the receiver's core copies the message from then
+            // on.
             let delays = lp.paths.delays(path);
             lp.paths.delay(&mut mine, delays);
             request.came_at(posted, mine);
@@ -321,8 +323,8 @@ fn matched_at_arrival(
     grant_match(target, lp, (send, id, source), level, (left, head, path), (posted, mine));
 }
 
-/// Completes a receive whose message has its head here at `head` and its bytes at `end`. If the core must copy them,
-/// the receive is ready after the copy.
+/// Completes a receive whose message has its head at the receiver at `head` and its last byte at `end`. If the
+/// receiver's core must copy the message, the receive is ready after the copy.
 #[inline(always)]
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
     if lp.fair.is_some() {
@@ -332,7 +334,7 @@ pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Req
     received(target, lp, id, end.max(posted));
 }
 
-/// Handles [`came`] if cores copy.
+/// Completes a receive as [`came`] on a platform where cores copy messages.
 #[inline(never)]
 fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
     let &RequestRecord { ready: posted, peer, tag, size, buffers, .. } = target.requests.get(id);
@@ -341,7 +343,7 @@ fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Reques
         return received(target, lp, id, end.max(posted));
     }
     if posted > lp.now.time {
-        // The core may get other copies before `posted`.
+        // The core may start other copies before `posted`.
         let rank = target.rank;
         lp.push(target, posted, rank, || EventKind::Copy { recv: id, head, end });
         return;
@@ -362,7 +364,8 @@ fn came_to_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: Reques
     }
 }
 
-/// Completes an eager message that has arrived at `end` and whose copy, with its own delays, ended at another time.
+/// Completes the receive of an eager message that has arrived at `end` and whose copy, with delays of its own, ended at
+/// another time.
 pub(super) fn received_copy(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -378,7 +381,7 @@ pub(super) fn received_copy(
     received(target, lp, recv, end.max(copied));
 }
 
-/// Completes a core's copy of a message that ends at `copied`, with its delays.
+/// Completes the receive of a message whose copy by the core ends at `copied`, with the delays of the copy.
 pub(super) fn finish_copy(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -413,7 +416,8 @@ fn received(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId,
     set_ready(target, lp, id, time);
 }
 
-/// Sets the request ready at `time`, and wakes the waiting task if this was the last request of its wait.
+/// Sets the ready time of the request to `time`, and wakes the waiting task if no other request of its wait is
+/// incomplete.
 #[inline]
 pub(super) fn set_ready(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, time: SimTime) {
     let request = target.requests.get_mut(id);

@@ -1,15 +1,15 @@
-//! Host time of a worker by activity, measured with a clock that the caller supplies.
+//! Host time of a worker by activity, measured with a host clock that the caller supplies.
 
 use super::outcome::HostTime;
 
-/// Time account of a worker.
+/// Account of the host time of a worker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Meter {
     clock: fn() -> u64,
-    /// Time spent so far, without the ranks' code in the current window.
+    /// Host time that the worker has spent by activity, without the code of ranks since the last mark.
     pub time: HostTime,
     last: u64,
-    /// Time in ranks' code and time of waiting since the last mark.
+    /// Host time that the worker has spent in the code of ranks, and in waits for other workers, since the last mark.
     code: u64,
     idle: u64,
 }
@@ -20,7 +20,7 @@ impl Meter {
         Meter { clock, time, last: clock(), code: 0, idle: 0 }
     }
 
-    /// Runs `work` as code of a rank.
+    /// Runs `work`, and counts its host time as code of a rank.
     pub fn code<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let began = (self.clock)();
         let result = work();
@@ -28,30 +28,30 @@ impl Meter {
         result
     }
 
-    /// Counts `ns` of waiting until the next mark.
+    /// Adds `ns` nanoseconds to the host time of waiting since the last mark.
     pub fn waited(&mut self, ns: u64) {
         self.idle += ns;
     }
 
-    /// Ends a window.
+    /// Counts the host time since the last mark as a window.
     pub fn window(&mut self) {
         let (spent, code) = self.mark();
         self.time.code += code;
         self.time.windows += spent - code.min(spent);
     }
 
-    /// Ends an exchange.
+    /// Counts the host time since the last mark as an exchange between workers.
     pub fn exchange(&mut self) {
         let idle = std::mem::take(&mut self.idle);
         let (spent, code) = self.mark();
-        // Ranks run ahead while their worker waits.
+        // Code of ranks that run ahead is executed while the worker waits for other workers.
         let idle = idle.min(spent);
         self.time.code += code;
         self.time.idle += idle - code.min(idle);
         self.time.exchange += spent - idle;
     }
 
-    /// Returns the time since the last mark, and the part in ranks' code.
+    /// Returns the host time since the last mark, and how much of it was in the code of ranks.
     fn mark(&mut self) -> (u64, u64) {
         let now = (self.clock)();
         let spent = now - std::mem::replace(&mut self.last, now);
@@ -59,7 +59,7 @@ impl Meter {
     }
 }
 
-/// Runs `work` and adds its time to `spent`, if there is a clock.
+/// Runs `work` and adds its host time to `spent`, if there is a host clock.
 pub(super) fn timed<R>(clock: Option<fn() -> u64>, spent: &mut u64, work: impl FnOnce() -> R) -> R {
     let Some(clock) = clock else { return work() };
     let began = clock();

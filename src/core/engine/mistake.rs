@@ -1,4 +1,4 @@
-//! Errors in the MPI calls of a real program that do not end the run.
+//! Errors in the MPI calls of a real program, which mcpsim reports without ending the run.
 
 use std::fmt;
 
@@ -6,34 +6,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::rank::Rank;
 
-/// An error of one rank, detected in one of its calls.
+/// An error of one rank, detected in an MPI call of the rank.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Mistake {
     /// The rank that made the call.
     pub rank: Rank,
     /// Kind of the error.
     pub kind: MistakeKind,
-    /// MPI function; empty if unknown.
+    /// Name of the MPI function; empty if unknown.
     pub call: String,
     /// File and line of the call, if debug information exists.
     pub place: Option<String>,
-    /// Details: the objects, or the found and the expected values.
+    /// Details of the error: the objects, or the found and the expected values.
     pub text: String,
 }
 
-/// Kinds of errors.
+/// Kinds of errors in MPI calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MistakeKind {
-    /// An operation was started and never completed.
+    /// A nonblocking operation was started and never completed.
     UnfinishedRequest,
-    /// An object was not freed before MPI_Finalize.
+    /// An MPI object was not freed before MPI_Finalize.
     Leak,
-    /// Ranks called different collectives, or one collective with different arguments.
+    /// Ranks called different collectives, or the same collective with different arguments.
     CollectiveMismatch,
-    /// The datatypes of sender and receiver differ.
+    /// The datatypes of a message's sender and receiver differ.
     TypeMismatch,
-    /// An MPI function failed.
+    /// An MPI function returned an error code.
     MpiError,
     /// The rank waits forever.
     Deadlock,
@@ -43,7 +43,7 @@ pub enum MistakeKind {
     Exit,
     /// Two one-sided operations of one epoch reach the same bytes, and their order matters.
     AccessConflict,
-    /// Bytes beside a block of memory were written.
+    /// The program wrote bytes outside a block of heap memory.
     HeapDamage,
     /// The rank crashed.
     Crash,
@@ -76,7 +76,8 @@ impl Mistake {
         }
     }
 
-    /// Returns one line for each distinct error with the number of ranks, in the order of the first ranks.
+    /// Returns one line for each distinct error, with the number of ranks that made the error, in the order of the
+    /// first rank with the error.
     pub fn lines(mistakes: &[Mistake]) -> Vec<String> {
         let mut groups: Vec<(&Mistake, usize)> = Vec::new();
         for mistake in mistakes {

@@ -1,8 +1,9 @@
-//! Intervals in which a rank is inside MPI, for progress only inside calls (`progress = "call"`).
+//! Intervals of virtual time in which a rank is inside an MPI call. They are recorded for platforms whose messages
+//! progress only inside MPI calls (`progress = "call"`).
 //!
-//! A rank's program runs ahead of virtual time, so the intervals of its calls are stored until the simulation reaches
-//! them. A message progresses at the first instant inside MPI that is not before its arrival. If this instant is not
-//! yet known, the message is held until the rank's next call.
+//! A rank's program runs ahead of the simulated time, so the intervals of its calls are stored until the simulation
+//! reaches them. A message progresses at the first time, at or after its arrival, at which its rank is inside MPI. If
+//! the time of the rank's next MPI call is not yet known, the message is held until this call.
 
 use std::collections::VecDeque;
 
@@ -15,48 +16,48 @@ use super::lp::LogicalProcess;
 use super::paths::PathSlot;
 use super::state::{MAIN, TargetRank, Wait};
 
-/// Calls of a rank that have not ended in virtual time.
+/// MPI calls of a rank that have not ended at the simulated time.
 #[derive(Debug, Default)]
 pub(super) struct MpiIntervals {
-    /// Intervals in order; adjacent intervals are merged.
+    /// Intervals inside MPI in order of time; adjacent intervals are merged.
     kept: VecDeque<InCall>,
-    /// The rank waits inside the last interval.
+    /// The rank waits in the call of the last interval.
     waits: bool,
     held: Vec<Held>,
 }
 
-/// Interval inside MPI.
+/// Interval of virtual time in which a rank is inside MPI.
 #[derive(Clone, Copy, Debug)]
 struct InCall {
     from: SimTime,
     until: SimTime,
-    /// Path to `from`.
+    /// Path that determined the time `from`.
     path: PathSlot,
 }
 
-/// Work that is held until the rank's next call.
+/// Progress that is held until the rank's next MPI call.
 #[derive(Debug)]
 enum Held {
-    /// Grant of a rendezvous.
+    /// Grant of the transfer of a rendezvous message.
     Grant { send: RequestId, recv: RequestId, to: Rank },
-    /// Event of the rank.
+    /// Event at the rank.
     Event(EventKey, EventKind),
-    /// Next step of a strand.
+    /// Resumption of the strand with this number.
     Strand(u32),
 }
 
-/// Instant at which a message can progress.
+/// Time at which a message can progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CallMoment {
-    /// At its arrival.
+    /// The message progresses when it arrives.
     Now,
-    /// At the rank's call, by the path to this call.
+    /// The message progresses at an MPI call of the rank, by the path to this call.
     At(SimTime, PathSlot),
-    /// At the rank's next call, whose time is unknown.
+    /// The message progresses at the rank's next MPI call, whose time is unknown.
     Unknown,
 }
 
-/// Returns whether the rank's program is inside MPI during the call.
+/// Returns whether the rank's program is inside MPI during `call`.
 pub(super) fn is_inside(shared: &TargetRank, call: &Call) -> bool {
     match call {
         Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => shared.main.collective.is_some(),
@@ -65,7 +66,7 @@ pub(super) fn is_inside(shared: &TargetRank, call: &Call) -> bool {
     }
 }
 
-/// Begins a call of the rank's program inside MPI.
+/// Records that the rank's program enters MPI at its clock.
 pub(super) fn begin_call(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let (clock, path, now) = (shared.main.clock, shared.main.path, lp.now.time);
     let calls = &mut shared.meets().calls;
@@ -81,7 +82,7 @@ pub(super) fn begin_call(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// Ends the current call, or marks it as waiting.
+/// Records that the rank's program leaves MPI, or that it waits inside MPI.
 pub(super) fn end_call(shared: &mut TargetRank, is_over: bool) {
     let waits = !is_over && !matches!(shared.main.wait, Wait::Parked(_));
     let clock = shared.main.clock;
@@ -92,14 +93,14 @@ pub(super) fn end_call(shared: &mut TargetRank, is_over: bool) {
     }
 }
 
-/// Ends the wait of the rank's program.
+/// Records that the wait of the rank's program inside MPI has ended.
 pub(super) fn end_wait(shared: &mut TargetRank) {
     if shared.meets().calls.waits {
         end_call(shared, true);
     }
 }
 
-/// Returns the first instant inside MPI at or after `time`.
+/// Returns the first time at or after `time` at which the rank is inside MPI.
 pub(super) fn instant(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) -> CallMoment {
     let calls = &shared.meets().calls;
     let index = calls.kept.partition_point(|call| call.until < time);
@@ -111,8 +112,8 @@ pub(super) fn instant(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, time
     }
 }
 
-/// Postpones the current event, which progresses a message of the rank, to the next instant inside MPI. Returns true if
-/// this instant is later.
+/// Postpones the current event, by which a message of the rank progresses, to the next time at which the rank is inside
+/// MPI. Returns true if the event was postponed.
 pub(super) fn put_off(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, body: EventKind) -> bool {
     let now = lp.now.time;
     match instant(shared, lp, now) {
@@ -123,7 +124,7 @@ pub(super) fn put_off(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, body
     true
 }
 
-/// Schedules the event again at another time, with `path` if its kind has a path.
+/// Schedules the event again at another time, and replaces the path of the event by `path` if the event has a path.
 fn again(lp: &mut LogicalProcess<'_>, key: EventKey, mut body: EventKind, path: PathSlot) {
     match body.path_mut() {
         Some(own) => lp.paths.replace(own, path),
@@ -135,12 +136,13 @@ fn again(lp: &mut LogicalProcess<'_>, key: EventKey, mut body: EventKind, path: 
     lp.push_event(key, || body);
 }
 
-/// Holds the grant of a rendezvous whose request has arrived.
+/// Holds the grant of a rendezvous message, whose request has arrived, until the rank's next MPI call.
 pub(super) fn hold_grant(shared: &mut TargetRank, send: RequestId, recv: RequestId, to: Rank) {
     shared.meets().calls.held.push(Held::Grant { send, recv, to });
 }
 
-/// Returns whether the strand, whose wait ends at `time`, resumes. A later resumption has its time and path.
+/// Returns whether the strand, whose wait ends at `time`, resumes at once. Otherwise it resumes at the rank's next MPI
+/// call. If the strand resumes later, `time` and `path` are set to those of the MPI call.
 pub(super) fn strand_goes_on(
     shared: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -157,7 +159,7 @@ pub(super) fn strand_goes_on(
     }
 }
 
-/// Releases held work, because the rank's program calls MPI at its clock.
+/// Executes the held progress of messages, because the rank's program calls MPI at its clock.
 fn release_held(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let clock = shared.main.clock;
     let path = shared.main.path;
@@ -176,7 +178,7 @@ fn release_held(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     }
 }
 
-/// Grants a rendezvous at `time`, where `path` ends.
+/// Grants the transfer of a rendezvous message at `time`, at the end of `path`.
 pub(super) fn grant(
     shared: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -191,8 +193,9 @@ pub(super) fn grant(
     lp.push(shared, time + handshake, to, || EventKind::ClearToSend { send, recv, path });
 }
 
-/// Returns whether the task is a strand that progresses only in calls of its rank. Waits for requests only qualify: the
-/// results of other waits are in the logical process and cannot be held. Collectives do not use other waits.
+/// Returns whether the task is a strand that progresses only during MPI calls of its rank. Only strands that wait for
+/// requests can be held, because the results of other waits are in the logical process. Collectives wait only for
+/// requests.
 pub(super) fn is_driven(shared: &mut TargetRank, task: u32) -> bool {
     let control = shared.control(task);
     task != MAIN && !control.computes && matches!(control.wait, Wait::All { .. })

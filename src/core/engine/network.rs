@@ -1,9 +1,10 @@
-//! Message costs on the target's network at the current load: eq. 3 of the MCPSim paper with contention.
+//! Message costs on the network of the target machine at the current load: eq. 3 of the MCPSim paper with contention. 3
+//! of the MCPSim paper with contention.
 //!
-//! A transfer holds ports while it is in flight. Within a CMP it holds the CMP's port; between CMPs it holds the node's
-//! interconnect. Between nodes it holds the sender's NIC outward from its departure, and the receiver's NIC inward from
-//! the arrival of the head. Each port belongs to the worker that owns its node. The load is judged once, when the
-//! transfer reaches the port; later transfers do not slow it.
+//! A transfer holds ports while it is in flight. Within a CMP a transfer holds the CMP's port; between CMPs of a node
+//! it holds the node's interconnect. Between nodes a transfer holds the sender's NIC outward from its departure, and
+//! the receiver's NIC inward from the arrival of its head. A port belongs to the worker that owns the node of the port.
+//! The load of a port is determined once, when a transfer reaches the port; later transfers do not slow this transfer.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +15,13 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::port::Port;
 
-/// Location of a rank. The struct is compact, because each message reads the location of its destination.
+/// Location of a rank, and the worker that owns the rank. The struct is compact, because each message reads the
+/// location of its destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RankLocation {
-    /// Node, counted over the nodes that have ranks.
+    /// Number of the node among the nodes that have ranks.
     pub node: u32,
-    /// CMP, counted over all of these nodes.
+    /// Number of the CMP among the CMPs of all nodes that have ranks.
     pub cmp: u32,
     /// Worker that owns the node.
     pub worker: u32,
@@ -28,7 +30,7 @@ pub(super) struct RankLocation {
 }
 
 impl RankLocation {
-    /// Returns the level between two ranks.
+    /// Returns the level of messages between two ranks.
     #[inline]
     pub fn level(a: RankLocation, b: RankLocation) -> Level {
         if a.node != b.node {
@@ -45,10 +47,10 @@ impl RankLocation {
 #[derive(Debug)]
 pub(super) struct Network<'a> {
     platform: &'a Platform,
-    /// Costs by class of pairs, and the core of each rank; `None` if costs depend on the level only.
+    /// Costs by class of pairs of cores, and the core of each rank; `None` if costs depend on the level only.
     pairs: Option<(&'a PairClasses, Vec<u32>)>,
-    /// Per level, costs of the last size, because most messages have the size of the previous one. Unused with classes
-    /// of pairs.
+    /// For each level, costs of the last message size, because most messages have the size of the previous message. The
+    /// field is unused with classes of pairs.
     last: [LastSize<'a>; 3],
     first_node: u32,
     first_cmp: u32,
@@ -56,13 +58,13 @@ pub(super) struct Network<'a> {
     interconnects: Vec<Port>,
     out: Vec<Port>,
     into: Vec<Port>,
-    /// Heads may arrive later than the link states.
+    /// Heads of messages may arrive later than the link states.
     delayed: bool,
     /// Slowdown factor of each node's adapter; empty if all adapters are equal.
     adapters: Vec<f64>,
 }
 
-/// Costs of a transfer without contention.
+/// Latency of a transfer without contention, and transfer time of its bytes.
 #[derive(Clone, Copy, Debug)]
 struct AloneCosts {
     size: Bytes,
@@ -70,16 +72,16 @@ struct AloneCosts {
     bytes: SimSpan,
 }
 
-/// Costs of the last size on a level's link.
+/// Costs of the last message size on a level's link.
 #[derive(Clone, Copy, Debug)]
 struct LastSize<'a> {
     row: &'a Row,
     alone: AloneCosts,
-    /// Time of the bytes at small loads under `share`; zero until it is computed.
+    /// Transfer time of the bytes at each small load under `share`; zero until the time is computed.
     shared: [SimSpan; KEPT_LOADS],
 }
 
-/// Loads below this limit are frequent.
+/// Loads below this limit are frequent, and their transfer times are stored.
 const KEPT_LOADS: usize = 32;
 
 impl<'a> LastSize<'a> {
@@ -88,7 +90,7 @@ impl<'a> LastSize<'a> {
         LastSize { row, alone: AloneCosts::of_row(row, link.contention(), size), shared: [SimSpan::ZERO; KEPT_LOADS] }
     }
 
-    /// Returns latency and time of the bytes at `load` for costs `alone` and `row`.
+    /// Returns the latency, and the transfer time of the bytes, at `load` for the costs `alone` and `row`.
     #[inline(always)]
     fn under(&mut self, alone: AloneCosts, contention: Contention, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         if load == 1 {
@@ -110,7 +112,7 @@ impl AloneCosts {
         AloneCosts { size, latency: row.latency_under(contention, 1), bytes: row.bytes_under(contention, 1, size) }
     }
 
-    /// Returns latency and time of the bytes at `load`.
+    /// Returns the latency, and the transfer time of the bytes, of a transfer with these costs at `load`.
     #[inline(never)]
     fn under_load(self, contention: Contention, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         (row.latency_under(contention, load), row.bytes_under(contention, load, self.size))
@@ -122,25 +124,25 @@ impl AloneCosts {
 pub(super) struct Flight {
     /// Departure time.
     pub left: SimTime,
-    /// Load at the departure.
+    /// Load of the sender's port when the message departed.
     pub load: u32,
 }
 
 /// A transfer that has passed its sender's port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
-    /// Arrival time of its head at the receiver.
+    /// Arrival time of the transfer's head at the receiver.
     pub head: SimTime,
-    /// Load at the port.
+    /// Load of the sender's port.
     pub load: u32,
 }
 
 impl<'a> Network<'a> {
-    /// Creates idle ports for `nodes` of `platform`.
+    /// Creates idle ports for the nodes `nodes` of `platform`.
     pub fn new(platform: &'a Platform, nodes: std::ops::Range<u32>, delayed: bool) -> Self {
         let count = nodes.len();
         let cmps = platform.shape.cmps;
-        // Ports that no model uses are not allocated: a machine may have a million cores.
+        // Ports are allocated only for contention models that use ports, because a machine may have a million cores.
         let ports = |level: Level, count: usize| match platform.link(level).contention() {
             Contention::Ideal | Contention::Fair => Vec::new(),
             Contention::Share | Contention::Queue | Contention::Measured => vec![Port::default(); count],
@@ -160,17 +162,17 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Returns the factors by which nodes differ.
+    /// Returns the factors by which nodes differ from the nodes of the platform file.
     pub fn nodes(&self) -> &'a NodeFactors {
         &self.platform.conditions.nodes
     }
 
-    /// Sets the factors of the link's bandwidth for the nodes' adapters.
+    /// Sets the factor of each node's adapter on the bandwidth of the link between nodes.
     pub fn with_adapters(&mut self, factors: &[f64]) {
         self.adapters = factors.iter().map(|factor| factor.recip()).collect();
     }
 
-    /// Returns the slowdown factor of a transfer of a level through the adapters of both nodes.
+    /// Returns the slowdown factor of a transfer of a level, from the adapters of sender and receiver.
     #[inline(always)]
     fn slower(&self, level: Level, nodes: [u32; 2]) -> Option<f64> {
         if self.adapters.is_empty() { None } else { self.slower_of(level, nodes) }
@@ -182,12 +184,12 @@ impl<'a> Network<'a> {
         (level == Level::InterNode).then_some(a.max(b))
     }
 
-    /// Sets the sites of ranks, from which the class of each pair's cores follows.
+    /// Sets the cores of all ranks, which determine the class of each pair of ranks.
     pub fn with_ranks_at(&mut self, sites: &[Site]) {
         let platform = self.platform;
         self.pairs = platform.pairs.as_deref().map(|of| (of, sites.iter().map(|site| of.core(*site)).collect()));
         if self.pairs.is_some() {
-            // No message has this size.
+            // No message has the size `Bytes::MAX`, so the first message computes its costs.
             self.last = Level::ALL.map(|level| LastSize::new(platform.link(level), Bytes::MAX));
         }
     }
@@ -215,7 +217,7 @@ impl<'a> Network<'a> {
         self.link_of_pair(from, to, level).unwrap_or(self.platform.link(level)).row(size)
     }
 
-    /// Returns what [`Network::row`] returns, without taking `size` as that of the next message.
+    /// Returns the same as [`Network::row`], but does not store the costs for the next message.
     #[inline(always)]
     pub fn received_row(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
         if self.pairs.is_some() {
@@ -225,7 +227,7 @@ impl<'a> Network<'a> {
         if last.alone.size == size { last.row } else { self.platform.link(level).row(size) }
     }
 
-    /// Returns the time of a control message between two ranks.
+    /// Returns the time of a control message between two ranks of a level.
     #[inline(always)]
     pub fn handshake(&self, from: Rank, to: Rank, level: Level) -> SimSpan {
         let of_pair = if self.pairs.is_some() { self.link_of_pair(from, to, level) } else { None };
@@ -238,7 +240,7 @@ impl<'a> Network<'a> {
         of.link(from, to, level)
     }
 
-    /// Returns the costs without contention of a message of `size` with costs `row`.
+    /// Returns the costs of a message of `size` without contention.
     #[inline(always)]
     fn alone(&self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
         let last = &self.last[level as usize].alone;
@@ -256,7 +258,7 @@ impl<'a> Network<'a> {
         self.platform.link(level)
     }
 
-    /// Returns the parts of a transfer's time.
+    /// Divides the time of a transfer into latency, transfer of the bytes and contention.
     #[inline(always)]
     pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let last = self.last[level as usize].alone;
@@ -273,13 +275,13 @@ impl<'a> Network<'a> {
         self.alone(level, row, size)
     }
 
-    /// Returns the parts of the time of a transfer's head.
+    /// Divides the time from the departure of a transfer to the arrival of its head into latency and contention.
     pub fn head_parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let contention = self.platform.link(level).contention();
         TransferParts::of_transfer(time, self.row(from, to, level, size).latency_under(contention, 1), SimSpan::ZERO)
     }
 
-    /// Returns the traffic through the ports.
+    /// Returns the traffic through the ports of this worker.
     pub fn passed(&self) -> PassedPorts {
         let mut passed = PassedPorts::default();
         let of_levels = [vec![&self.cmps], vec![&self.interconnects], vec![&self.out, &self.into]];
@@ -292,7 +294,7 @@ impl<'a> Network<'a> {
         passed
     }
 
-    /// Starts a message of `size` that leaves `from` at `time`.
+    /// Starts the transfer of a message of `size` that leaves `from` at `time`.
     #[inline(always)]
     pub fn depart(&mut self, from: RankLocation, level: Level, row: &Row, size: Bytes, time: SimTime) -> Departure {
         let link = self.platform.link(level);
@@ -320,8 +322,8 @@ impl<'a> Network<'a> {
         Departure { head, load }
     }
 
-    /// Returns the end of a message between two nodes, or within one. It departed with `flight`, and its head arrives
-    /// at `head`.
+    /// Returns the arrival time of the last byte of a message between two nodes, or within a node. The message departed
+    /// with `flight`, and its head arrives at `head`.
     #[inline(always)]
     pub fn arrive(
         &mut self,
@@ -349,7 +351,7 @@ impl<'a> Network<'a> {
         let load = port.as_mut().map_or(load, |port| load.max(port.load_at(head)));
         let (latency, bytes) = self.last[level as usize].under(alone, contention, row, load);
         let bytes = longer(bytes, slower);
-        // A delay of the head delays all of the message.
+        // A delay of the head delays all bytes of the message.
         let end = if delayed { head + bytes } else { (left + latency + bytes).max(head) };
         if let Some(port) = port {
             port.hold(head, end, size.get());
@@ -358,19 +360,21 @@ impl<'a> Network<'a> {
     }
 }
 
-/// Per level: bytes that passed ports that judge load once, and bytes of transfers whose share changed in flight.
+/// For each level, bytes that passed ports whose contention model fixes the load of a transfer at its start, and bytes
+/// of transfers whose share would have changed in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PassedPorts([[u128; 2]; 3]);
 
 impl PassedPorts {
-    /// Adds the traffic of other nodes.
+    /// Adds the traffic through the ports of other nodes.
     pub fn merge(&mut self, other: &PassedPorts) {
         for (mine, theirs) in self.0.iter_mut().flatten().zip(other.0.iter().flatten()) {
             *mine += theirs;
         }
     }
 
-    /// Returns the levels that have transfers whose share changed. `contention` gives the model of each level.
+    /// Returns the levels with transfers whose share would have changed in flight. `contention` returns the contention
+    /// model of a level.
     pub fn changed(&self, contention: impl Fn(Level) -> Contention) -> Vec<SharesChanged> {
         let judged_once = |level: &Level| !matches!(contention(*level), Contention::Ideal | Contention::Fair);
         let part = |level: Level| {
@@ -381,13 +385,14 @@ impl PassedPorts {
     }
 }
 
-/// Multiplies a time by a slowdown factor.
+/// Multiplies a time by a slowdown factor, if any.
 #[inline]
 fn longer(span: SimSpan, slower: Option<f64>) -> SimSpan {
     slower.map_or(span, |factor| SimSpan::from_ps((span.as_ps() as f64 * factor).round() as u64))
 }
 
-/// Returns the time for which a queued message occupies a port: LogGP's g or (s · G), whichever is longer.
+/// Returns the time for which a queued message occupies a port: LogGP's g or (s · G), whichever is longer, for a
+/// message of s bytes.
 fn occupation(row: &Row, size: Bytes) -> SimSpan {
     row.gap.max(row.bandwidth.span(size, 1))
 }

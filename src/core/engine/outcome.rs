@@ -1,4 +1,4 @@
-//! The result of a run. It is the exported value, and all reports read it alone.
+//! The result of a run, which mcpsim exports as JSON. All reports read only this result.
 
 use std::collections::BTreeMap;
 
@@ -16,102 +16,104 @@ use crate::profile::{
 };
 use crate::units::{SimSpan, SimTime, picoseconds};
 
-/// Prediction of a run and its explanation. README states the JSON form; times are picoseconds, sizes bytes.
+/// Prediction of a run and its explanation. README states the JSON form. In JSON, times are picoseconds, and sizes are
+/// bytes.
 ///
-/// An exported Outcome reads back as the same value, except for the fields that are not part of the JSON form.
+/// An Outcome that was exported and read again is unchanged, except for fields that are not part of the JSON form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Version of mcpsim.
+    /// Version of mcpsim that executed the run.
     pub mcpsim: String,
-    /// Greatest clock of any rank.
+    /// Predicted time of the program: the greatest final clock of any rank.
     #[serde(rename = "predicted_ps")]
     pub predicted: SimTime,
     /// Predicted time in seconds.
     pub predicted_s: f64,
-    /// Nodes, CMPs per node, cores per CMP.
+    /// Number of nodes, of CMPs per node, and of cores per CMP.
     pub nct: [u32; 3],
-    /// Hardware threads per core.
+    /// Number of hardware threads per core.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub threads: u32,
-    /// Results that the application computes from its timers, in the order of their names in the program.
+    /// Results that the application computes from its timers, in the order of their names in the application file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub results: Vec<AppResult>,
-    /// Values of the timers; not part of the JSON form.
+    /// Values of the application's timers; not part of the JSON form.
     #[serde(skip)]
     pub timers: TimerSums,
-    /// Number of target ranks.
+    /// Number of ranks of the program.
     pub ranks: u32,
     /// Name of the application.
     pub app: String,
     /// Name of the platform.
     pub platform: String,
-    /// `mcpsim` or `bigsim`.
+    /// Model of the machine: `mcpsim`, `bigsim`, or a textbook model.
     pub model: String,
     /// Seed of all random draws.
     pub seed: u64,
-    /// All point-to-point messages, including those of collectives.
+    /// Number and bytes of all point-to-point messages, including the messages of collectives.
     pub messages: Totals,
-    /// Number of sent messages without a matching receive.
+    /// Number of sent messages that no receive matched.
     pub unreceived: u64,
-    /// First unreceived messages.
+    /// The first messages that no receive matched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub first_unreceived: Vec<UnreceivedMessage>,
-    /// Requests of a described application that no rank waited for, by the statements that started them.
+    /// Requests of a described application that no rank waited for, by the statement that started the request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unwaited: Vec<UnwaitedRequests>,
-    /// Messages by level.
+    /// Messages by level: within a CMP, between CMPs of a node, between nodes.
     pub levels: LevelTotals,
     /// Messages by size interval and level.
     pub profile: Vec<IntervalMessages>,
-    /// Parts of the ranks' time, as the mean over all ranks.
+    /// Time of the ranks divided into computation, communication and so on, as the mean over all ranks.
     pub mean_parts: TimeParts,
-    /// Collectives by call and algorithm.
+    /// Number of collectives by MPI call and algorithm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collectives: Vec<CollectiveUse>,
-    /// Effects of other collective algorithms, if requested; the fastest run first.
+    /// Predicted times with other collective algorithms, if requested; the fastest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_algorithms: Option<Vec<OtherAlgorithm>>,
-    /// Parts of the predicted time.
+    /// Predicted time divided into the parts of the critical path.
     pub path: PathParts,
-    /// Contention on the path by resource, if messages share resources over time.
+    /// Contention on the critical path by resource, if messages share resources over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<ContentionLevels>,
     /// Utilisation of the resources that messages share over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilisation: Vec<ResourceUse>,
-    /// Transfers whose shares changed in flight, if the contention model judges load once.
+    /// Transfers whose share of bandwidth would have changed in flight, if the contention model fixes the share at the
+    /// start of a transfer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares_changed: Vec<SharesChanged>,
-    /// First-order savings by changes of the machine, the greatest first.
+    /// First-order savings of predicted time by changes of the machine, the greatest saving first.
     pub what_if: Vec<WhatIf>,
     /// Ranks and calls on the critical path, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub critical_path: Option<CriticalPath>,
-    /// POP efficiencies, if requested.
+    /// Parallel efficiencies as defined by POP, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiencies: Option<Efficiencies>,
-    /// Tolerance of additional latency, if requested.
+    /// Additional network latency that the program tolerates, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_tolerance: Option<Vec<LatencyTolerance>>,
-    /// Calls by function, if requested; the function with the most time first.
+    /// MPI calls by function, if requested; the function with the most time first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub functions: Option<Vec<FunctionProfile>>,
-    /// Calls by site in the program, if requested; the site with the most time first.
+    /// MPI calls by call site in the program, if requested; the call site with the most time first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<SiteProfile>>,
-    /// Messages by operation and level, with the calls by function.
+    /// Messages by operation and level, if calls by function were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<KindMessages>>,
-    /// Number of messages of each kind, level and size, with the calls by function; not part of the JSON form.
+    /// Number of messages of each kind, level and size, if calls by function were requested; not part of the JSON form.
     #[serde(skip)]
     pub sent: BTreeMap<MessageSort, u64>,
-    /// Number of messages of each size, with the calls by function.
+    /// Number of messages of each size, if calls by function were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<BTreeMap<u64, u64>>,
-    /// Analysis of fragments, if the application has fragments.
+    /// Analysis of the task program, if the application states fragments of a task program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Box<TaskAnalysis>>,
-    /// Records of fragments by process; not part of the JSON form.
+    /// Records of the fragments of the task program by simulated MPI process; not part of the JSON form.
     #[serde(skip)]
     pub task_logs: Vec<TaskLog>,
     /// Activity of each rank over time, if requested; not part of the JSON form.
@@ -120,43 +122,45 @@ pub struct Outcome {
     /// Names of the calls and statements in timelines; not part of the JSON form.
     #[serde(skip)]
     pub places: Vec<String>,
-    /// Location, clock and time parts of each rank; omitted above 65,536 ranks unless requested.
+    /// Location, final clock and parts of the time of each rank; omitted above 65,536 ranks unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
-    /// Messages by the least common place of their cores, if the platform states places.
+    /// Messages by the least common place of the sender's and the receiver's core, if the platform states places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_place: Vec<PlaceMessages>,
-    /// Messages by pair, if requested.
+    /// Messages by pair of ranks, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pairs: Option<Vec<PairMessages>>,
-    /// Cache use of copies within nodes, if the platform states caches.
+    /// Use of caches by copies within nodes, if the platform states caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopyUse>,
-    /// Memory use of computing blocks, if memory is shared over time.
+    /// Use of memory by computing blocks, if memory is shared over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlockUse>,
-    /// Keys of the platform that the chosen laws do not read.
+    /// Keys of the platform file that the chosen contention models do not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread_keys: Vec<UnreadKeys>,
-    /// End of a real program, if it differs from the MPI standard, and libraries that its ranks shared.
+    /// Exit codes of a real program that did not end as the MPI standard requires, and libraries that its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
     /// Errors in the program's MPI calls that did not end the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<Mistake>,
-    /// Runs with other seeds, if requested.
+    /// Predictions of runs with other seeds, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
     /// Complete configuration of the run; omitted from the results of studies.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub config: serde_json::Value,
-    /// Host resources of the run. Only this field may differ between equal runs. Omitted from the results of studies.
+    /// Host resources that the run used. Only this field may differ between runs with the same configuration. The field
+    /// is omitted from the results of studies.
     #[serde(default, skip_serializing_if = "HostUse::is_none")]
     pub host: HostUse,
 }
 
 impl Outcome {
-    /// Returns the part of the Outcome that a study keeps: without fields that grow with ranks or are not exported.
+    /// Returns the Outcome as a study keeps it: without fields that grow with the number of ranks, and without fields
+    /// that are not exported.
     #[must_use]
     pub fn of_point(self) -> Outcome {
         let (per_rank, pairs, sent) = (Vec::new(), None, BTreeMap::new());
@@ -166,43 +170,43 @@ impl Outcome {
     }
 }
 
-/// End of a program's ranks, and libraries that they shared. It does not exist for a program that ended as the MPI
-/// standard requires and shared nothing.
+/// Exit codes of a real program's ranks, and libraries that the ranks shared. The value does not exist for a program
+/// that ended as the MPI standard requires and shared no library.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramEnd {
-    /// Exit code of mcpsim: the first nonzero code, or 1 if ranks never called MPI_Finalize.
+    /// Exit code of mcpsim: the first nonzero exit code of a rank, or 1 if ranks never called MPI_Finalize.
     pub exit_code: u8,
-    /// Nonzero exit codes by rank.
+    /// Nonzero exit codes of the program by rank.
     pub codes: BTreeMap<u32, i32>,
     /// Ranks that never called MPI_Finalize.
     pub unfinalised: Vec<u32>,
-    /// Files of libraries that were not loaded once per rank, without the C library and compiler libraries.
+    /// Files of libraries that were loaded once for all ranks, except the C library and compiler libraries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_libraries: Vec<String>,
 }
 
-/// Count and bytes of messages.
+/// Number and total bytes of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Number of messages.
     pub count: u64,
-    /// Sum of their sizes.
+    /// Sum of the sizes of the messages in bytes.
     pub bytes: u64,
 }
 
-/// Count, bytes and transfer time of messages.
+/// Number, total bytes and total transfer time of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
     /// Number of messages.
     pub count: u64,
-    /// Sum of their sizes.
+    /// Sum of the sizes of the messages in bytes.
     pub bytes: u64,
-    /// Sum of their transfer times.
+    /// Sum of the transfer times of the messages.
     #[serde(rename = "time_ps", deserialize_with = "picoseconds", default)]
     pub time: SimSpan,
 }
 
-/// Messages by level.
+/// Messages by level: within a CMP, between CMPs of a node, between nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LevelTotals {
@@ -211,33 +215,33 @@ pub struct LevelTotals {
     pub inter_node: Messages,
 }
 
-/// Messages of sizes in `(above, up_to]`; the first interval includes size 0.
+/// Messages whose size is in `(above, up_to]`; the first interval includes size 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntervalMessages {
-    /// Exclusive lower limit.
+    /// Exclusive lower limit of the message size in bytes.
     pub above: u64,
-    /// Inclusive upper limit; null in the last interval.
+    /// Inclusive upper limit of the message size in bytes; null in the last interval.
     pub up_to: Option<u64>,
-    /// The messages.
+    /// The messages of the size interval by level.
     #[serde(flatten)]
     pub levels: LevelTotals,
 }
 
-/// Location, clock and time parts of a rank.
+/// Location, final clock and parts of the time of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankTime {
     /// The rank.
     pub rank: u32,
-    /// Its node.
+    /// Node of the rank.
     pub node: u32,
-    /// Its CMP within the node.
+    /// CMP of the rank within the node.
     pub cmp: u32,
-    /// Its core within the CMP.
+    /// Core of the rank within the CMP.
     pub core: u32,
-    /// Its final clock.
+    /// Final clock of the rank.
     #[serde(rename = "clock_ps")]
     pub clock: SimTime,
-    /// Parts of its time.
+    /// Parts of the time of the rank.
     #[serde(flatten)]
     pub parts: TimeParts,
 }
@@ -251,24 +255,24 @@ pub struct PairMessages {
     pub to: u32,
     /// Number of messages.
     pub count: u64,
-    /// Sum of their sizes.
+    /// Sum of the sizes of the messages in bytes.
     pub bytes: u64,
 }
 
 /// Host resources of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostUse {
-    /// Wall-clock seconds of the simulation.
+    /// Wall-clock time of the simulation in seconds.
     pub wall_s: f64,
-    /// Simulated messages per second.
+    /// Number of simulated messages per second of wall-clock time.
     pub messages_per_s: f64,
-    /// Number of worker threads of all processes.
+    /// Number of worker threads of all host processes.
     pub workers: u32,
     /// Number of host processes.
     pub processes: u32,
-    /// Sum of the greatest resident set sizes of the processes.
+    /// Sum of the greatest resident set sizes of the host processes in bytes.
     pub peak_rss_bytes: u64,
-    /// Time of each worker by activity, if requested.
+    /// Host time of each worker by activity, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<HostTime>,
 }
@@ -279,23 +283,23 @@ impl HostUse {
     }
 }
 
-/// Time of a worker by activity, in nanoseconds of the host.
+/// Host time of a worker by activity, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostTime {
-    /// Worker, numbered over all processes.
+    /// Number of the worker among the workers of all host processes.
     pub worker: u32,
-    /// Its process.
+    /// Host process of the worker.
     pub process: u32,
-    /// Event handling.
+    /// Host time of handling events.
     #[serde(rename = "windows_ns")]
     pub windows: u64,
-    /// Ranks' code.
+    /// Host time of executing the code of ranks.
     #[serde(rename = "code_ns")]
     pub code: u64,
-    /// Exchange of events with other workers.
+    /// Host time of exchanging events with other workers.
     #[serde(rename = "exchange_ns")]
     pub exchange: u64,
-    /// Waits for other workers.
+    /// Host time of waiting for other workers.
     #[serde(rename = "idle_ns")]
     pub idle: u64,
 }
@@ -324,7 +328,7 @@ impl From<&MessageProfile> for LevelTotals {
 }
 
 impl IntervalMessages {
-    /// Returns the rows of `profile`, smallest sizes first.
+    /// Returns the message profile by size interval, smallest sizes first.
     pub fn rows(profile: &MessageProfile) -> Vec<IntervalMessages> {
         use crate::platform::Level::{InterCmp, InterNode, IntraCmp};
         let row = |index| {

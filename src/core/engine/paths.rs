@@ -1,8 +1,8 @@
-//! Paths that determined the virtual times of tasks and messages, stored as sums of their parts.
+//! Critical paths to the virtual times of tasks and messages, stored as sums of the parts of each path.
 //!
-//! Tasks, messages and requests share the slot of a path; a holder that changes a shared path gets a copy. Send
-//! overheads are not stored: they are the difference between the time of a query and the other parts. So all messages
-//! that a task sends without other actions in between share one slot.
+//! Tasks, messages and requests hold slots of the table of paths, and several holders may share a slot. A holder that
+//! changes a shared path gets a copy. Send overheads are not stored, because they are the difference between the time
+//! of a query and the other parts. So all messages that a task sends without other actions in between share one slot.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,16 +16,16 @@ use super::chunked_vec::ChunkedVec;
 use super::delays::{Charges, Delays};
 use super::prefetch::prefetch;
 
-/// Slot of a path.
+/// Index of a path in [`Paths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PathSlot(u32);
 
 impl PathSlot {
-    /// No path.
+    /// Index that refers to no path.
     pub const NONE: PathSlot = PathSlot(u32::MAX);
 }
 
-/// Path without its send overheads; the size is two cache lines.
+/// Sums of the parts of a path, without send overheads; the size is two cache lines.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) struct Path {
@@ -37,7 +37,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Returns the parts of the path at `time`; `imbalance` is included in compute.
+    /// Returns the parts of the path, which ends at `time`; `imbalance` is included in compute.
     pub fn parts(&self, time: SimTime) -> PathParts {
         let Path { levels: [intra_cmp, inter_cmp, inter_node], compute, combine, recv, poll } = *self;
         let levels = crate::profile::LevelParts { intra_cmp, inter_cmp, inter_node };
@@ -47,34 +47,35 @@ impl Path {
     }
 }
 
-/// Paths of a worker by slot.
+/// All paths of a worker by slot.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     kept: Vec<Path>,
     holders: Vec<u32>,
     free: Vec<u32>,
-    /// Paths have origins or charges.
+    /// Paths have origins or charges, which are stored in separate vectors.
     beside: bool,
-    /// Last clock of each path, if recorded. The time is the departure from that clock, or NEVER before it.
+    /// For each path, the last clock of a task on the path, if recorded. The time of this point is the departure of a
+    /// message from the task, or NEVER before a message departs.
     origins: Option<Vec<ClockPoint>>,
     /// Contention of each path by resource, in the `fair` contention model.
     charged: Option<Vec<Charges>>,
-    /// Delayed transfers with their own slots, and their delays, which are read rarely.
+    /// Delayed transfers, which have slots of their own, with the delays, which are read rarely.
     delayed: Vec<Delayed>,
     delays: ChunkedVec<Delays>,
     free_delayed: Vec<u32>,
-    /// Extensions that many holders share.
+    /// Recent extensions of paths that many holders share.
     common: Vec<CommonWay>,
 }
 
-/// A delayed transfer that will extend the path of `base`.
+/// A delayed transfer that will extend the path in the slot `base`.
 #[derive(Clone, Copy, Debug)]
 struct Delayed {
     base: PathSlot,
     holders: u32,
 }
 
-/// An extension of one path by given parts to another path. It holds both paths.
+/// An extension of one path to another path by given parts. The extension is a holder of both paths.
 #[derive(Clone, Copy, Debug)]
 struct CommonWay {
     from: PathSlot,
@@ -83,16 +84,16 @@ struct CommonWay {
     parts: TransferParts,
 }
 
-/// Number of stored extensions.
+/// Number of recent extensions that are stored.
 const COMMON: usize = 1024;
-/// Origin of a path without a recorded clock.
+/// Origin of a path without a recorded clock of a task.
 const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVER };
 
 impl PathSlot {
-    /// Bit that marks slots of delayed transfers.
+    /// Bit of a slot that marks a delayed transfer.
     const DELAYED: u32 = 1 << 31;
 
-    /// Returns the number of the delayed transfer, if the slot holds one.
+    /// Returns the index of the delayed transfer, if the slot refers to a delayed transfer.
     #[inline(always)]
     fn delayed(self) -> Option<usize> {
         (self.0 & Self::DELAYED != 0).then_some((self.0 & !Self::DELAYED) as usize)
@@ -100,7 +101,8 @@ impl PathSlot {
 }
 
 impl Paths {
-    /// Creates an empty set of paths. `recording` stores origins; `charging` stores contention by resource.
+    /// Creates an empty set of paths. `recording` selects whether origins are stored, and `charging` whether contention
+    /// is stored by resource.
     pub fn new(recording: bool, charging: bool) -> Self {
         Paths {
             beside: recording || charging,
@@ -110,7 +112,7 @@ impl Paths {
         }
     }
 
-    /// Stores `path` for one holder.
+    /// Stores `path` in a new slot with one holder.
     pub fn put(&mut self, path: Path) -> PathSlot {
         let slot = self.room();
         self.kept[slot] = path;
@@ -132,8 +134,8 @@ impl Paths {
         }
     }
 
-    /// Marks the holder of `slot` as a delayed transfer. Its contention is charged to `delays` when the path crosses
-    /// it.
+    /// Marks the holder of `slot` as a delayed transfer. When the path crosses the transfer, the contention of the
+    /// transfer is charged to `delays`.
     pub fn delay(&mut self, slot: &mut PathSlot, delays: Delays) {
         if delays.is_none() || self.charged.is_none() {
             return;
@@ -160,7 +162,7 @@ impl Paths {
         *slot = PathSlot(at | PathSlot::DELAYED);
     }
 
-    /// Limits the delays of a transfer to its head; later delays are not charged.
+    /// Limits the delays of a transfer to the delay of its head; later delays are not charged.
     pub fn forget_after_head(&mut self, slot: &mut PathSlot) {
         if slot.delayed().is_some() {
             let delays = self.delays(*slot).to_head();
@@ -175,7 +177,7 @@ impl Paths {
         slot.delayed().map_or(Delays::default(), |at| self.delays[at])
     }
 
-    /// Removes the delays of the transfer that holds `slot`.
+    /// Removes the delays of the transfer that holds `slot`, and gives the transfer the slot of its path.
     fn settle(&mut self, slot: &mut PathSlot) {
         let Some(at) = slot.delayed() else { return };
         let Delayed { base, holders, .. } = &mut self.delayed[at];
@@ -189,7 +191,7 @@ impl Paths {
         }
     }
 
-    /// Prefetches the path of `slot`, if any.
+    /// Prefetches the path in `slot`, if any.
     #[inline(always)]
     pub fn foresee(&self, slot: PathSlot) {
         if let Some(path) = self.kept.get(slot.0 as usize) {
@@ -210,13 +212,13 @@ impl Paths {
         }
     }
 
-    /// Returns the index of the path of `slot`.
+    /// Returns the index of the path in `slot`, also for a delayed transfer.
     #[inline]
     fn resolved(&self, slot: PathSlot) -> usize {
         slot.delayed().map_or(slot, |at| self.delayed[at].base).0 as usize
     }
 
-    /// Allocates a slot for one holder.
+    /// Allocates a slot for a path with one holder.
     #[inline]
     fn room(&mut self) -> usize {
         match self.free.pop() {
@@ -241,7 +243,7 @@ impl Paths {
         self.kept.len() - 1
     }
 
-    /// Adds a holder.
+    /// Adds a holder to the path in `slot`.
     #[inline]
     pub fn share(&mut self, slot: PathSlot) -> PathSlot {
         match slot.delayed() {
@@ -251,10 +253,10 @@ impl Paths {
         slot
     }
 
-    /// Removes a holder.
+    /// Removes a holder from the path in `slot`.
     #[inline(always)]
     pub fn release(&mut self, slot: PathSlot) {
-        // The slot `NONE` also has the bit of a delayed transfer.
+        // The slot `NONE` also has the bit that marks delayed transfers.
         if slot.delayed().is_some() {
             return self.release_delayed(slot);
         }
@@ -265,7 +267,7 @@ impl Paths {
         }
     }
 
-    /// Handles [`Paths::release`] for a delayed transfer and for `NONE`.
+    /// Removes a holder as [`Paths::release`], for a delayed transfer and for `NONE`.
     #[inline(never)]
     fn release_delayed(&mut self, slot: PathSlot) {
         let Some(at) = slot.delayed().filter(|_| slot != PathSlot::NONE) else { return };
@@ -280,14 +282,14 @@ impl Paths {
         &self.kept[self.resolved(slot)]
     }
 
-    /// Returns a path and removes a holder.
+    /// Returns the path in `slot` and removes a holder from the path.
     pub fn take(&mut self, slot: PathSlot) -> Path {
         let path = *self.get(slot);
         self.release(slot);
         path
     }
 
-    /// Returns the holder's path for changes; a shared path is copied.
+    /// Returns the holder's path for changes. If the path is shared, the holder gets a copy of the path.
     #[inline(always)]
     pub fn change(&mut self, slot: &mut PathSlot) -> &mut Path {
         if slot.delayed().is_some() || self.holders[slot.0 as usize] > 1 {
@@ -296,7 +298,7 @@ impl Paths {
         &mut self.kept[slot.0 as usize]
     }
 
-    /// Makes the holder of `slot` the only one of its path.
+    /// Makes the holder of `slot` the only holder of its path.
     #[inline(never)]
     fn part(&mut self, slot: &mut PathSlot) {
         if slot.delayed().is_some() {
@@ -333,7 +335,7 @@ impl Paths {
         self.change(slot).levels[level as usize] += parts;
     }
 
-    /// Handles [`Paths::cross`] if paths have origins or charges.
+    /// Extends the path as [`Paths::cross`], if paths have origins or charges.
     #[inline(never)]
     fn cross_beside(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         let delays = self.delays(*slot);
@@ -351,9 +353,10 @@ impl Paths {
         }
     }
 
-    /// Extends a path that many hold and probably extend by the same parts; they share the extended path too.
+    /// Extends a path as [`Paths::cross`]. Many holders share the path and probably extend it by the same parts; then
+    /// they share the extended path too.
     pub fn cross_alike(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
-        // With a clock and one message as holders, nobody else extends the path.
+        // If only a task's clock and one message hold the path, no other holder extends the path.
         let is_alone = slot.delayed().is_some() || self.holders[slot.0 as usize] <= 2;
         if is_alone || self.origins.is_some() {
             return self.cross(slot, level, left, parts);
@@ -377,26 +380,26 @@ impl Paths {
         self.common[at] = CommonWay { from, to, level, parts };
     }
 
-    /// Makes the path the one of a task's clock.
+    /// Records the clock of the task `serial` of `rank` as the last clock of the path.
     pub fn claim(&mut self, slot: &mut PathSlot, rank: Rank, serial: u32) {
         self.change(slot);
         self.set_origin(*slot, ClockPoint { rank, serial, time: SimTime::NEVER });
     }
 
-    /// Returns the last clock of the path, if recorded.
+    /// Returns the last clock of a task on the path, if recorded.
     #[inline]
     pub fn origin(&self, slot: PathSlot) -> Option<ClockPoint> {
         self.origins.as_ref().map(|origins| origins[self.resolved(slot)])
     }
 
-    /// Sets the last clock of the path, if recorded.
+    /// Sets the last clock of a task on the path, if recorded.
     pub fn set_origin(&mut self, slot: PathSlot, origin: ClockPoint) {
         if let Some(origins) = &mut self.origins {
             origins[slot.0 as usize] = origin;
         }
     }
 
-    /// Releases the path of `own` and takes over `other` with its holder.
+    /// Releases the path of `own`, and sets `own` to `other`, whose holder `own` becomes.
     #[inline]
     pub fn replace(&mut self, own: &mut PathSlot, other: PathSlot) {
         self.release(*own);
@@ -404,8 +407,8 @@ impl Paths {
     }
 }
 
-/// Returns the parts of the predicted time. Computation on the path beyond the mean of the ranks is imbalance: with
-/// evenly distributed work, the path would have only the mean.
+/// Divides the predicted time into the parts of the critical path. Computation on the path that exceeds the mean of the
+/// ranks is imbalance: with evenly distributed work, the path would have only the mean.
 pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
     let Some((clock, _, path)) = last else { return PathParts::default() };
     let parts = path.parts(clock);
@@ -439,7 +442,7 @@ mod tests {
         let ps = SimSpan::from_ps;
         let mut paths = Paths::new(false, true);
         let start = paths.put(Path { compute: ps(5), ..Path::default() });
-        // Two messages leave from `start`, and one is delayed.
+        // Two messages leave from `start`, and one of the messages is delayed.
         let mut late = paths.share(start);
         let mut other = paths.share(start);
         paths.delay(&mut late, Delays::default().and(Resource::AdapterIn, ps(40)));
@@ -450,7 +453,7 @@ mod tests {
         let charged = |slot| paths.charges(slot).unwrap().of(Level::InterNode, Resource::AdapterIn);
         assert_eq!([late, other, start].map(charged), [ps(30), ps(0), ps(0)]);
         assert_eq!(paths.get(late).compute, ps(5));
-        // A delay that is never crossed keeps its path only during its own lifetime.
+        // The delays of a transfer that no path crosses keep the path only during the lifetime of the transfer.
         let slots = paths.delayed.len();
         for _ in 0..3 {
             let mut unused = paths.share(start);

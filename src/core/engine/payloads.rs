@@ -1,19 +1,19 @@
-//! Data of messages in flight. They are stored apart from events, because most events carry no data.
+//! Data of messages in flight. The data are stored apart from events, because most events carry no data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rank::Payload;
 
-/// Slot of a message's data.
+/// Index of a message's data in [`Payloads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PayloadSlot(u32);
 
 impl PayloadSlot {
-    /// No data.
+    /// Index of a message without data.
     pub const NONE: PayloadSlot = PayloadSlot(u32::MAX);
 }
 
-/// Data by slot.
+/// Data of messages in flight, by index.
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
     kept: Vec<Payload>,
@@ -21,7 +21,7 @@ pub(super) struct Payloads {
 }
 
 impl Payloads {
-    /// Stores `payload`, if any.
+    /// Stores the data of a message, if any, and returns the index of the data.
     #[inline]
     pub fn put(&mut self, payload: Payload) -> PayloadSlot {
         if payload.is_none() { PayloadSlot::NONE } else { self.put_some(payload) }
@@ -40,7 +40,7 @@ impl Payloads {
         }
     }
 
-    /// Removes and returns the data of `slot`.
+    /// Removes the data of `slot` and returns the data.
     #[inline]
     pub fn take(&mut self, slot: PayloadSlot) -> Payload {
         if slot == PayloadSlot::NONE {

@@ -10,12 +10,12 @@ use crate::units::{Bytes, SimSpan};
 
 use super::outcome::Messages;
 
-/// Messages whose least common place is of one kind.
+/// Messages whose least common place (smallest place with both cores) is of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceMessages {
     /// Name of the place in the platform file, or `cmp`, `node` or `machine`.
     pub place: String,
-    /// Count, bytes and transfer time.
+    /// Number, bytes and transfer time of the messages.
     #[serde(flatten)]
     pub messages: Messages,
 }
@@ -27,12 +27,12 @@ pub(super) struct PlaceCounter {
     shape: Shape,
     /// Number of each rank's core in the machine.
     cores: Vec<u32>,
-    /// Domains, CMP, node, groups, machine.
+    /// Counts for each domain, then for CMP, node, each group and machine.
     counts: Vec<Messages>,
 }
 
 impl PlaceCounter {
-    /// Creates a counter for ranks at `sites`; `None` if the platform states no places.
+    /// Creates a counter for ranks on the cores `sites`; `None` if the platform states no places.
     pub fn new(platform: &Platform, sites: &[Site]) -> Option<Box<PlaceCounter>> {
         let (places, shape) = (&platform.places, platform.shape);
         let core = |site: &Site| (site.node * shape.cmps + site.cmp) * shape.cores + site.core;
@@ -42,7 +42,7 @@ impl PlaceCounter {
         })
     }
 
-    /// Counts a message.
+    /// Counts a message from one rank to another.
     pub fn record(&mut self, level: Level, (from, to): (Rank, Rank), size: Bytes, time: SimSpan) {
         let [from, to] = [from, to].map(|rank| self.cores[rank as usize]);
         let domains = self.places.domains.len();
@@ -58,7 +58,7 @@ impl PlaceCounter {
         sum.time += time;
     }
 
-    /// Returns the counts.
+    /// Returns the counts in the order of places.
     pub fn into_counts(self) -> Vec<Messages> {
         self.counts
     }
@@ -73,7 +73,7 @@ pub(super) fn merge(mine: &mut [Messages], theirs: &[Messages]) {
     }
 }
 
-/// Returns the counts with the names of their places.
+/// Returns the counts of messages with the names of the places.
 pub(super) fn rows(places: &Places, counts: Vec<Messages>) -> Vec<PlaceMessages> {
     let domains = places.domains.iter().map(|domain| domain.name.as_str());
     let groups = places.groups.iter().map(|group| group.name.as_str());

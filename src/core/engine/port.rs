@@ -1,23 +1,25 @@
-//! A resource that transfers hold: a CMP's memory port, a node's memory interconnect, or one direction of a NIC.
+//! A resource of the network that transfers hold: a CMP's memory port, a node's memory interconnect, or one direction
+//! of a NIC.
 
 use std::collections::VecDeque;
 
 use crate::units::{SimSpan, SimTime};
 
-/// Port that belongs to one worker. It knows past transfers only.
+/// Resource that transfers hold. It belongs to one worker. A port knows only transfers that have already started.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
-    /// Earliest end of the transfers that hold the port; if there are any, no less than any start so far.
+    /// Earliest end of the transfers that hold the port. If transfers hold the port, this time is no earlier than the
+    /// start of any transfer.
     first: SimTime,
-    /// Number of holders.
+    /// Number of transfers that hold the port.
     holders: u32,
-    /// Ends of all holders except the first to end, in increasing order; usually empty.
+    /// Ends of all transfers that hold the port except the first to end, in increasing order; usually empty.
     others: VecDeque<SimTime>,
-    /// End of the last queued transfer.
+    /// End of the last transfer in the queue of the port.
     free: SimTime,
-    /// End and bytes of the transfer that started last; zero bytes once they are counted as changed.
+    /// End and bytes of the transfer that started last; zero bytes once the transfer is counted as changed.
     last: (SimTime, u64),
-    /// Bytes that have passed, and bytes of transfers whose share changed in flight.
+    /// Bytes that have passed the port, and bytes of transfers whose share would have changed in flight.
     pub passed: u64,
     pub changed: u64,
 }
@@ -34,7 +36,7 @@ impl Port {
         self.holders + 1
     }
 
-    /// Removes at least the first holder and all holders whose end is no later than `time`.
+    /// Removes the first transfer to end, and all transfers whose end is no later than `time`.
     #[inline(never)]
     fn leave(&mut self, time: SimTime) {
         self.holders -= 1;
@@ -47,10 +49,12 @@ impl Port {
         }
     }
 
-    /// Adds a transfer of `bytes` that holds the port from `time` to `end`. The caller has read the load at `time`.
+    /// Adds a transfer of `bytes` that holds the port from `time` to `end`. The caller has called `load_at` for this
+    /// time.
     ///
-    /// Counts transfers whose share changes although the contention model judges it once. The share of the previous
-    /// transfer changes if it is still in flight. The share of this transfer changes if an earlier transfer ends sooner.
+    /// Counts the bytes of transfers whose share changes, although the contention model fixes the share at the start of
+    /// a transfer. The share of the previous transfer changes if that transfer is still in flight. The share of the new
+    /// transfer changes if an earlier transfer ends sooner.
     #[inline(always)]
     pub fn hold(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);
@@ -62,7 +66,7 @@ impl Port {
         }
     }
 
-    /// Handles [`Port::hold`] while other transfers hold the port.
+    /// Adds a transfer as [`Port::hold`], while other transfers hold the port.
     #[inline(never)]
     fn hold_beside(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         let (before, theirs) = self.last;
@@ -89,8 +93,8 @@ impl Port {
         }
     }
 
-    /// Counts a transfer of `bytes` that arrived at `time` and starts at `start`, after earlier transfers. With shared
-    /// bandwidth it would not have waited.
+    /// Counts the bytes of a transfer that arrived at `time` and waited in the queue until `start`. With shared
+    /// bandwidth the transfer would not have waited.
     #[inline]
     pub fn count_queued(&mut self, time: SimTime, start: SimTime, bytes: u64) {
         self.passed = self.passed.saturating_add(bytes);

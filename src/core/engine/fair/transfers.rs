@@ -1,4 +1,5 @@
-//! Transfers between nodes under `fair`: records of those whose ends are unknown, and their delays.
+//! Transfers between nodes in the `fair` contention model: records of transfers whose ends are unknown, and delays of
+//! transfers.
 
 use crate::platform::Row;
 use crate::profile::Resource;
@@ -10,49 +11,51 @@ use super::super::event::{EventKey, InFlightMessage};
 use super::super::flows::EndedFlow;
 use super::super::paths::PathSlot;
 
-/// Transfer between nodes whose end is unknown, or known and without a receive. The record has two cache lines.
+/// Record of a transfer between nodes whose end is unknown, or whose end is known but whose receive is not yet posted.
+/// The record occupies two cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(in crate::engine) struct Transfer {
-    /// Event of the transfer's head.
+    /// Key of the event at which the transfer's head arrived.
     pub key: EventKey,
     pub left: SimTime,
     pub size: Bytes,
     pub taker: TransferConsumer,
-    /// Delay of the head, and the resource that caused the delay.
+    /// Delay of the transfer's head, and the resource that caused the delay.
     pub(super) before: (SimSpan, Option<Resource>),
-    /// Losses of the bundle at adapters when the transfer started. `Fair::lost_at_uplinks` has its losses at uplinks.
+    /// Bytes that the transfer's bundle of flows had lost at adapters when the transfer started.
+    /// `Fair::lost_at_uplinks` has the bytes that the bundle had lost at uplinks.
     pub(super) lost: [i128; 3],
 }
 
 const _: () = assert!(size_of::<Transfer>() <= 128);
 
-/// Consumer of a transfer.
+/// Receive, rendezvous or program that consumes a transfer when the transfer ends.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) enum TransferConsumer {
-    /// No receive has matched yet.
+    /// No receive has matched the message of the transfer yet.
     Nobody,
-    /// The transfer ended at this time, and no receive has matched yet.
+    /// The transfer ended at this time, and no receive has matched the message yet.
     Ended(SimTime),
-    /// This receive matched.
+    /// This receive matched the message of the transfer.
     Receive(RequestId),
-    /// The receive of a granted rendezvous.
+    /// The transfer belongs to a rendezvous message with these requests.
     Granted { send: RequestId, recv: RequestId, path: PathSlot },
-    /// The program of the receiving rank, in the order of `Fair::services`.
+    /// The program of the receiving rank serves the message, in the order of `Fair::services`.
     Serve,
 }
 
-/// Message that waits for its service.
+/// Message that waits until the program of the receiving rank serves it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct PendingService {
     pub key: EventKey,
     pub message: InFlightMessage,
     pub left: SimTime,
-    /// End of the message, or the ticket of its transfer.
+    /// End of the message's transfer, if known; otherwise the ticket of the transfer.
     pub end: TransferOutcome,
 }
 
-/// End of a transfer as known at the arrival of its head.
+/// End of a transfer as far as the end is known when the head of the transfer arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum TransferOutcome {
     Ends(SimTime),
@@ -64,8 +67,8 @@ impl Transfer {
         matches!(self.taker, TransferConsumer::Ended(_))
     }
 
-    /// Returns the delays of a transfer whose flow has ended. `at_uplinks` is the loss of its bundle at uplinks when the
-    /// flow started.
+    /// Returns the delays of a transfer whose flow has ended. `at_uplinks` is the number of bytes that the flow's
+    /// bundle had lost at uplinks when the flow started.
     pub(super) fn held_up(&self, flow: &EndedFlow, at_uplinks: i128) -> Delays {
         let (before, by) = self.before;
         let mut delays = Delays::of_head(before, by);
@@ -79,7 +82,7 @@ impl Transfer {
     }
 }
 
-/// Returns the delay of a flow of pace `pace` that loses `lost`.
+/// Returns the delay in picoseconds of a flow with the undisturbed rate `pace` that loses `lost` bytes.
 fn whole_spans(lost: u128, pace: u64) -> u64 {
     match u64::try_from(lost) {
         Ok(lost) => lost / pace,
@@ -87,10 +90,10 @@ fn whole_spans(lost: u128, pace: u64) -> u64 {
     }
 }
 
-/// Resources of the parts of `LostBytes`.
+/// Resource of each field of `LostBytes`.
 pub(super) const WIRE: [Resource; 4] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex, Resource::Uplink];
 
-/// Packs the turn of a message's adapter and the resource that delayed the head into one number.
+/// Packs the turn of a message's adapter and the resource that delayed the message's head into one number.
 pub(in crate::engine) fn packed(turn: u32, by: Option<Resource>) -> u32 {
     turn & 0xff | by.map_or(0, |by| (by as u32 + 1) << 8)
 }
@@ -99,7 +102,8 @@ pub(super) fn turn_of(load: u32) -> u32 {
     load & 0xff
 }
 
-/// Returns the delays of a head that departed at `left` and arrived at `head`. `load` is the result of [`packed`].
+/// Returns the delays of a transfer whose head left at `left` and arrived at `head`. `load` is the result of
+/// [`packed`].
 pub(in crate::engine) fn head_delays(row: &Row, left: SimTime, head: SimTime, load: u32) -> Delays {
     let by = (load >> 8).checked_sub(1).map(|by| Resource::ALL[by as usize]);
     Delays::of_head(head.since(left).saturating_sub(row.latency), by)
