@@ -22,20 +22,20 @@ const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language:
 
 const EXAMPLES: &str = "\
 Examples:
-  Predict a program on the default machine, then on 4 nodes of 2 CMPs of 2 cores
+  Predict a program on the default machine, then on 4 nodes with 2 CMPs of 2 cores
     mcpsim jacobi3d
     mcpsim --nct 4,2,2 jacobi3d
-  Your own machine with half of its cores in use; ranks cyclic over the nodes
+  8 ranks on a machine of your own, placed cyclically over its nodes
     mcpsim --platform my.toml --ranks 8 --placement cyclic app.toml
   Effect of a faster network; effect of a larger problem
     mcpsim --set platform.inter_node.latency=1us app.toml
     mcpsim --set app.n=1024 app.toml
-  All results as JSON for a script, and the message profile for a plot
+  All results as JSON, and the message profile (counts by size) as CSV
     mcpsim --quiet --json out.json --profile out.csv app.toml
   Save the merged configuration, and repeat the same run from it
     mcpsim --nct 64,2,16 --show-config app.toml > whole.toml
     mcpsim whole.toml
-  Many settings, and figures of the predictions (see mcpsim sweep --help)
+  Predictions for many settings, and figures of them (see mcpsim sweep --help)
     mcpsim sweep --vary cores=16 app.toml
     mcpsim report app.study --figures figures
 
@@ -67,11 +67,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub settings: SettingArgs,
 
-    /// Override a key of platform, app or run; repeatable
+    /// Override a key of the platform, the application or the run; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Run")]
     pub set: Vec<String>,
 
-    /// Run N times (in a sweep, each point) with consecutive seeds from --seed
+    /// Run N times (in a sweep, each point N times), with consecutive seeds from --seed on
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Run")]
     pub repeats: Option<u32>,
 
@@ -79,44 +79,44 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub json: Option<OsString>,
 
-    /// Write the message profile as CSV (- is stdout)
+    /// Write the message profile as CSV: messages by size class and level (- is stdout)
     #[arg(long, value_name = "FILE.csv", help_heading = "Results")]
     pub profile: Option<OsString>,
 
-    /// Record the operations of all ranks; replay them by mcpsim FILE.trace
+    /// Record the operations of all ranks as a trace, which mcpsim FILE.trace replays
     #[arg(long, value_name = "FILE.trace", help_heading = "Results")]
     pub record: Option<OsString>,
 
-    /// List every rank in the outcome, even with more than 65,536 ranks
+    /// List every rank in the JSON outcome, even with more than 65,536 ranks
     #[arg(long, help_heading = "Results")]
     pub per_rank: bool,
 
-    /// Profile calls by function: count, bytes and times, per rank and in total
+    /// Profile MPI calls by function: count, bytes and times, per rank and in total
     #[arg(long, help_heading = "Results")]
     pub functions: bool,
 
-    /// Profile calls by source position too
+    /// Profile MPI calls by source position as well as by function
     #[arg(long, help_heading = "Results")]
     pub sites: bool,
 
     /// Write the number of messages of each exact size, one count:size per line (- is stdout);
-    /// .csv: also by kind and level
+    /// FILE.csv: also by kind and level
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub histogram: Option<OsString>,
 
-    /// Print the POP efficiencies; needs one more run, on an ideal network
+    /// Print the POP efficiencies, which need one more simulation, on an ideal network
     #[arg(long, conflicts_with = "repeats", hide_short_help = true, help_heading = "Results")]
     pub efficiencies: bool,
 
-    /// Print the effect of other algorithms for the longest collectives; one run each
+    /// Simulate the longest collectives with other algorithms, and print the changes of the predicted time
     #[arg(long, conflicts_with_all = ["repeats", "efficiencies"], hide_short_help = true, help_heading = "Results")]
     pub other_algorithms: bool,
 
-    /// Print the extra latency that makes the run 1, 2 and 5 % longer
+    /// Print the additional network latency that makes the run 1, 2 and 5 % longer
     #[arg(long, hide_short_help = true, help_heading = "Results")]
     pub latency_tolerance: bool,
 
-    /// Print the ranks and calls on the critical path
+    /// Print the ranks and MPI calls on the critical path
     #[arg(long, help_heading = "Results")]
     pub critical_path: bool,
 
@@ -124,11 +124,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub timeline: Option<OsString>,
 
-    /// Write the fragment log of each process into prof_?????.json
+    /// Write the fragment log of each process into DIR/prof_?????.json
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub task_logs: Option<PathBuf>,
 
-    /// Print how the workers spent the host's time
+    /// Print how mcpsim's worker threads spent the host's time
     #[arg(long, help_heading = "Results")]
     pub host_profile: bool,
 
@@ -140,20 +140,20 @@ pub(crate) struct RunArgs {
     #[arg(long, short, help_heading = "Results")]
     pub quiet: bool,
 
-    /// List the requests, communicators and other MPI objects not freed at the end
+    /// List the requests, communicators and other MPI objects that the program has not freed at its end
     #[arg(long, help_heading = "Real programs")]
     pub check_leaks: bool,
 
-    /// Check MPI calls for errors; exit code 1 if there is one
+    /// Check MPI calls for errors; the exit code is 1 if a call has an error
     #[arg(long, help_heading = "Real programs")]
     pub check: bool,
 
-    /// Check the heap: report the rank that writes past a block or to a freed one;
-    /// exit code 1 for damage that does not end the run
+    /// Check the heap: report the rank that writes past the end of a memory block or into a freed block;
+    /// the exit code is 1 for damage that does not end the run
     #[arg(long, hide_short_help = true, help_heading = "Real programs")]
     pub check_heap: bool,
 
-    /// Prefix each line of output with its rank
+    /// Prefix each output line of the program with its rank
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
 
@@ -237,7 +237,7 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
         ("help", _, Some(language)) => return Ok(Parsed::Compile(language, vec!["--help".into()])),
         ("validate", ..) if arguments.len() == 2 => {
             return Err(Failure::bad_input(
-                "no case given: mcpsim validate CASE, or --all; see mcpsim validate --help",
+                "no validation case is given: expected mcpsim validate CASE, or --all; see mcpsim validate --help",
             ));
         }
         _ => {}
@@ -323,7 +323,10 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
     // The help of a run starts with a summary of mcpsim. The help of other commands lists their arguments in the usage
     // line.
-    let what = if text.contains("mcpsim [run]") { "no application given" } else { "an argument is missing" };
+    let what = match text.contains("mcpsim [run]") {
+        true => "no application is given: expected mcpsim [OPTIONS] APP",
+        false => "the command needs an argument, as its usage shows",
+    };
     let text = if missing { format!("{what}\n\n{text}") } else { text.to_owned() };
     Failure { exit: Exit::BadInput, text }
 }
@@ -334,11 +337,13 @@ pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
     let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
     match SUBCOMMANDS.iter().find(|row| row.name == name) {
         Some(row) if COMPILERS.iter().any(|(name, _)| *name == row.name) => {
-            Err(Failure::bad_input(format!("\"{name}\" must precede all options, because they belong to the compiler")))
+            let why = "because all options belong to the compiler";
+            Err(Failure::bad_input(format!("the command \"{name}\" must precede all options, {why}")))
         }
         Some(row) => {
             let usage = row.usage;
-            Err(Failure::bad_input(format!("\"{name}\" must precede the options: mcpsim {name} {usage}").trim_end()))
+            let what = format!("the command \"{name}\" must precede the options: mcpsim {name} {usage}");
+            Err(Failure::bad_input(what.trim_end()))
         }
         None if Shipped::Application.has(name) => Ok(()),
         None if name.contains(['.', '/']) => Ok(()),
@@ -418,7 +423,7 @@ mod tests {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
-        for (option, most) in [("-h", 112), ("--help", 210), ("help", 210), ("help sweep", 170)] {
+        for (option, most) in [("-h", 122), ("--help", 222), ("help", 222), ("help sweep", 180)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");
@@ -429,7 +434,7 @@ mod tests {
     #[test]
     fn wrong_usage_says_what_and_exits_with_2() {
         for (line, start) in [
-            ("", "no application given\n\nPredicts how long"),
+            ("", "no application is given: expected mcpsim [OPTIONS] APP\n\nPredicts how long"),
             (
                 "--nct 4,2 a.toml",
                 "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found",
@@ -449,7 +454,7 @@ mod tests {
             ),
             (
                 "--model logq a.toml",
-                "invalid value 'logq' for '--model <MODEL>': expected mcpsim, bigsim, hockney, logp or loggp",
+                "invalid value 'logq' for '--model <MODEL>': expected mcpsim, two-level, hockney, logp or loggp",
             ),
             (
                 "--seed -1 a.toml",
@@ -469,16 +474,20 @@ mod tests {
                 "invalid value 'x' for '--intervals <SIZES>': expected a size such as \"64 KiB\" or 65536",
             ),
             ("swep", "swep: no such file, did you mean \"sweep\"?"),
-            ("trace", "an argument is missing\n\nRecords runs"),
-            ("models", "an argument is missing\n\nFits"),
-            ("validate", "no case given: mcpsim validate CASE, or --all"),
+            ("trace", "the command needs an argument, as its usage shows\n\nRecords runs"),
+            ("models", "the command needs an argument, as its usage shows\n\nFits"),
+            ("validate", "no validation case is given: expected mcpsim validate CASE, or --all"),
             ("--colour a.toml", "unexpected argument '--colour' found"),
-            ("--quiet cc prog.c", "\"cc\" must precede all options, because they belong to the compiler"),
-            ("--quiet measure", "\"measure\" must precede the options: mcpsim measure [OPTIONS] -o FILE"),
-            ("--quiet cluster", "\"cluster\" must precede the options: mcpsim cluster [OPTIONS] FILE.nc"),
-            ("--quiet validate", "\"validate\" must precede the options: mcpsim validate [OPTIONS] CASE"),
-            ("--quiet run app.toml", "\"run\" must precede the options"),
-            ("--quiet sweep", "\"sweep\" must precede the options: mcpsim sweep [OPTIONS] APP"),
+            (
+                "--quiet cc prog.c",
+                "the command \"cc\" must precede all options, because all options belong to the \
+              compiler",
+            ),
+            ("--quiet measure", "the command \"measure\" must precede the options: mcpsim measure [OPTIONS] -o FILE"),
+            ("--quiet cluster", "the command \"cluster\" must precede the options: mcpsim cluster [OPTIONS] FILE.nc"),
+            ("--quiet validate", "the command \"validate\" must precede the options: mcpsim validate [OPTIONS] CASE"),
+            ("--quiet run app.toml", "the command \"run\" must precede the options"),
+            ("--quiet sweep", "the command \"sweep\" must precede the options: mcpsim sweep [OPTIONS] APP"),
         ] {
             let failure = parsed(line).unwrap_err();
             assert!(failure.text.starts_with(start), "{line}: {}", failure.text);

@@ -43,8 +43,8 @@ fn place(info: &PanicHookInfo<'_>) -> String {
 fn report(message: &str, place: &str) -> String {
     format!(
         "error: bug in mcpsim {}: {message} ({place})\n\
-         This is not your fault. Please report it with this text, the command and the files it was given;\n\
-         RUST_BACKTRACE=1 in the environment adds where it came from.\n",
+         The input is not at fault. Please report this text with the command and its input files;\n\
+         RUST_BACKTRACE=1 in the environment adds a backtrace.\n",
         env!("CARGO_PKG_VERSION")
     )
 }
@@ -77,7 +77,7 @@ mod tests {
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(70), "{text}");
         assert!(text.contains(": below the window (src/cli/bug.rs:"), "{text}");
-        assert!(text.contains("Please report it"), "{text}");
+        assert!(text.contains("Please report this text"), "{text}");
         assert!(!text.contains("the join failed") && !text.contains("stack backtrace"), "{text}");
     }
 }

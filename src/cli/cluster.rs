@@ -84,7 +84,10 @@ impl FoundClusters {
             Some(length) => parameters.matrix_of(length).ok_or_else(|| {
                 let last = parameters.length(parameters.count() - 1);
                 let (begin, step) = (parameters.begin, parameters.step);
-                Failure::bad_input(format!("--length {length}: lengths are {begin} to {last} by {step}"))
+                Failure::bad_input(format!(
+                    "--length {length}: expected a message length of the file: {begin} to \
+                                            {last} B in steps of {step} B"
+                ))
             })?,
         };
         let truth = args.truth.as_ref().map(|path| {
@@ -93,7 +96,7 @@ impl FoundClusters {
                 .map_err(|error| Failure::bad_input(format!("--truth {}: {error}", path.display())))
         });
         let text = format!(
-            "{}: {} of {}, {} ranks, {} lengths\n",
+            "{}: {} of the times of test {}, {} ranks, {} message lengths\n",
             args.file.display(),
             of.statistic.name(),
             parameters.test.name(),
@@ -109,7 +112,7 @@ impl FoundClusters {
         if let Some(truth) = &self.truth {
             let found = agreement(&partition.labels, truth);
             self.text.push_str(&format!(
-                "  against the platform: adjusted Rand index {:.4}, {:.2} % in their class\n",
+                "  against the platform: adjusted Rand index {:.4}, {:.2} % of the pairs agree\n",
                 found.rand_index,
                 found.share * 100.0
             ));
@@ -134,7 +137,12 @@ pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Fa
 
 /// Clusters the matrices, and writes the compressed pair of files.
 fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut FoundClusters) -> Result<(), Failure> {
-    let scratch = tempfile::tempfile().map_err(|error| Failure::bad_input(format!("no scratch file: {error}")))?;
+    let scratch = tempfile::tempfile().map_err(|error| {
+        Failure::bad_input(format!(
+            "cannot create a temporary file: \
+    {error}"
+        ))
+    })?;
     let mut writer = CompressedWriter::new(of.parameters, of.statistic, scratch);
     let whole = of.parameters.elements() * of.parameters.count() * 8;
     let take = &mut |partition: LengthRange| {
@@ -146,7 +154,7 @@ fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut Fo
     let (values, exceptions) = put([&info, &data], |[info, data]| writer.finish(info, data))?;
     let size: u64 = [&info, &data].iter().filter_map(|path| Some(path.metadata().ok()?.len())).sum();
     found.text.push_str(&format!(
-        "\n{} and {}: {} partition{}, {values} values, {exceptions} exceptions\n{size} bytes of {whole}: {}\n",
+        "\n{} and {}: {} partition{}, {values} values, {exceptions} exceptions\n{size} bytes in place of {whole}: {}\n",
         info.display(),
         data.display(),
         found.partitions,
@@ -179,7 +187,7 @@ fn expand(args: &ClusterArgs) -> Result<(), Failure> {
     }
     let Some(path) = &args.output else {
         return Err(Failure::bad_input(
-            "--expand: expected -o FILE.nc for the matrices, --text FILE or --at X,Y,LENGTH",
+            "--expand: expected an action: -o FILE.nc or --text FILE to write the matrices, or --at X,Y,LENGTH",
         ));
     };
     put([path], |[output]| write_matrices(output, &parameters, statistic, |matrix| of.matrix(matrix)))?;
@@ -194,8 +202,8 @@ fn text_of(args: &ClusterArgs, of: &mut Matrices, path: &Path, hosts: &[String])
 /// Prints the names of the written files.
 fn written(args: &ClusterArgs, parameters: &Parameters, path: &Path) -> Result<(), Failure> {
     let s = if parameters.count() == 1 { "" } else { "s" };
-    let text =
-        format!("times of {} ranks, {} length{s}, in {}\n", parameters.ranks, parameters.count(), path.display());
+    let (ranks, lengths, shown) = (parameters.ranks, parameters.count(), path.display());
+    let text = format!("message times of {ranks} ranks for {lengths} length{s} are written to {shown}\n");
     if args.quiet { Ok(()) } else { output::print(&text) }
 }
 

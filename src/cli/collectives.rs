@@ -27,12 +27,12 @@ use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
 Examples:
-  Open MPI 4.1's algorithms on 2 nodes of 2 x 16 cores, and faster ones
+  The algorithms that Open MPI 4.1 chooses on 2 nodes of 2 x 16 cores, and faster ones
     mcpsim collectives --nct 2,2,16 --library openmpi-4.1
   Every algorithm of one collective, as a table, as CSV and as a figure
     mcpsim collectives --nct 2,2,16 --of alltoall --all
     mcpsim collectives --nct 2,2,16 --of alltoall --csv - --figures figures
-  A rules file, and its use on the real machine
+  Write the fastest algorithms as a rules file, and use the file on the real machine
     mcpsim collectives --nct 2,2,16 --library openmpi-4.1 --rules best.rules
     mpirun --mca coll_tuned_use_dynamic_rules 1 \\
            --mca coll_tuned_dynamic_rules_filename best.rules ./program";
@@ -46,15 +46,15 @@ Examples:
     after_help = EXAMPLES
 )]
 pub(super) struct CollectivesArgs {
-    /// Nodes, CMPs (sockets) per node, cores per CMP
+    /// Shape of the machine: N nodes, C CMPs (sockets) per node, T cores per CMP
     #[arg(long, value_name = "N,C,T")]
     nct: Option<Shape>,
 
-    /// The target machine: a file, or a name from mcpsim list
+    /// The simulated machine: a platform file, or a name from mcpsim list
     #[arg(long, value_name = "FILE|NAME")]
     platform: Option<PathBuf>,
 
-    /// Override a key of the platform; repeatable
+    /// Override one key of the platform; repeatable
     #[arg(long, value_name = "platform.KEY=VALUE")]
     set: Vec<String>,
 
@@ -62,15 +62,15 @@ pub(super) struct CollectivesArgs {
     #[arg(long, value_name = "P", value_parser = clap::value_parser!(u32).range(1..=Shape::MOST_CORES as i64))]
     ranks: Option<u32>,
 
-    /// Rank placement: block, cyclic, socket, or a file with one core per line
+    /// Placement of ranks on cores: block, cyclic, socket, or a file with one core per rank and line
     #[arg(long, value_name = "block|cyclic|socket|FILE", default_value = "block")]
     placement: PathBuf,
 
-    /// Allow several ranks per core
+    /// Allow more than one rank per core
     #[arg(long)]
     oversubscribe: bool,
 
-    /// MPI library that chooses the algorithm (default: the platform's)
+    /// MPI library whose choice of algorithms is simulated (default: the platform's)
     #[arg(long, value_name = "NAME", value_parser = parse_library)]
     library: Option<Library>,
 
@@ -78,11 +78,11 @@ pub(super) struct CollectivesArgs {
     #[arg(long = "of", value_name = "COLLECTIVES", value_delimiter = ',', value_parser = parse_collective, default_value = "allreduce,bcast,alltoall,allgather")]
     of: Vec<Collective>,
 
-    /// Sizes of the buffer, or of a block
+    /// Sizes of each rank's buffer, or of the block for each rank in collectives with blocks
     #[arg(long, value_name = "SIZES", value_delimiter = ',', default_value = "8,64,512,4KiB,32KiB,256KiB,1MiB")]
     sizes: Vec<Bytes>,
 
-    /// Timing of calls: osu (a barrier after each) or imb (back to back)
+    /// Timing of the calls: osu (a barrier after each call) or imb (calls back to back)
     #[arg(long, value_name = "HOW", default_value = "osu")]
     timing: TimingName,
 
@@ -110,7 +110,7 @@ pub(super) struct CollectivesArgs {
     #[arg(long, short, value_name = "N")]
     jobs: Option<NonZeroUsize>,
 
-    /// Do not show progress
+    /// Do not print progress
     #[arg(long, short)]
     quiet: bool,
 }
@@ -202,7 +202,7 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     if let Some(other) = overrides.iter().find(|over| over.key[0] != "platform") {
         let key = other.key.join(".");
         return Err(Failure::bad_input(format!(
-            "--set {key}: expected a key of the platform, which begins with platform."
+            "--set {key}: expected a platform key, which begins with \"platform.\""
         )));
     }
     let source = PlatformSource::load(document, &overrides)?;

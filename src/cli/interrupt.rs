@@ -61,7 +61,7 @@ pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
     let installed =
         INSTALLED.get_or_init(|| ctrlc::set_handler(move || came(speaks)).map_err(|error| error.to_string()));
-    installed.clone().map_err(|error| Failure::bad_input(format!("cannot listen for Ctrl-C: {error}")))
+    installed.clone().map_err(|error| Failure::bad_input(format!("cannot install the handler of Ctrl-C: {error}")))
 }
 
 /// Makes the first signal call `cancel`. This process prints the message if it `speaks`.
@@ -83,7 +83,7 @@ fn came(speaks: bool) {
     let speaks = running.speaks;
     if let Some(asked) = running.asked {
         if asked.elapsed() >= ECHO {
-            end("interrupted twice, ended at once", speaks, running.over.load(Ordering::Relaxed));
+            end("interrupted twice: mcpsim ended at once", speaks, running.over.load(Ordering::Relaxed));
         }
         return;
     }
@@ -93,7 +93,7 @@ fn came(speaks: bool) {
     std::thread::spawn(move || {
         std::thread::sleep(PATIENCE);
         let told = over.load(Ordering::Relaxed);
-        let mut why = "interrupted, and the run did not end within 3 s: ended at once".to_owned();
+        let mut why = "interrupted: the run did not stop within 3 s, so mcpsim ended at once".to_owned();
         let ranks = if told { Vec::new() } else { process::running_ranks() };
         if !ranks.is_empty() {
             why = format!("{why}; {}", watch::advice(&ranks));
@@ -136,6 +136,6 @@ mod tests {
             .unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(130), "{text}");
-        assert!(text.ends_with("error: interrupted twice, ended at once\n"), "{text}");
+        assert!(text.ends_with("error: interrupted twice: mcpsim ended at once\n"), "{text}");
     }
 }

@@ -46,8 +46,10 @@ impl LaunchedRun {
     pub fn tell_ignored(&self, name: &str) {
         if !self.ignored.is_empty() {
             let options = self.ignored.join(" ");
-            let note =
-                format!("note: {name}: without effect: {options} (MCPSIM_NCT=NODES,CMPS,CORES names the machine)");
+            let note = format!(
+                "note: {name}: these options have no effect: {options} (MCPSIM_NCT=NODES,CMPS,CORES sets \
+                         the simulated machine)"
+            );
             let _ = writeln!(std::io::stderr(), "{note}");
         }
     }
@@ -130,7 +132,7 @@ impl LaunchLine<'_> {
                 let mut values = Vec::new();
                 values.extend(given.map(str::to_owned));
                 while values.len() < option.values {
-                    values.push(self.word(&typed, "a value")?);
+                    values.push(self.word(&typed, "its value")?);
                 }
                 match option.effect {
                     OptionEffect::Version => return Ok(Launch::Show(version())),
@@ -161,7 +163,7 @@ impl LaunchLine<'_> {
             if end < rest.len() {
                 self.at += 1;
                 if self.at == self.arguments.len() {
-                    return Err(self.wrong("no program is named after the last colon"));
+                    return Err(self.wrong("no program follows the last colon"));
                 }
             }
         }

@@ -24,9 +24,9 @@ Examples:
 
 const PAGES: &str = "\
 Examples:
-  The page of mcpsim itself
+  Show the manual page of mcpsim itself
     mcpsim man | man -l -
-  One page per command, for this user
+  Write one manual page per command, for this user
     mcpsim man ~/.local/share/man/man1";
 
 /// Prints the argument-completion script of a shell

@@ -69,10 +69,13 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     let Some(path) = prefix.map(|prefix| format!("{prefix}_hosts.txt")) else { return Ok(Vec::new()) };
     note_input(Path::new(&path));
     match fs::read_to_string(&path) {
-        Ok(text) if text.is_empty() => Err(Failure::bad_input(format!("{path}: empty: expected a host's name a rank"))),
+        Ok(text) if text.is_empty() => Err(Failure::bad_input(format!(
+            "{path}: the file is empty; expected one line \
+        with a host name for each rank"
+        ))),
         Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(Failure::bad_input(format!("{path}: expected a host's name a rank; {error}"))),
+        Err(error) => Err(Failure::bad_input(format!("{path}: cannot read the host names of the ranks: {error}"))),
     }
 }
 

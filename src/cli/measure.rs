@@ -86,10 +86,13 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
         return Err(Failure::bad_input(format!("--time: expected 100 ms or more; found {}", args.time)));
     }
     if args.pairs.simulate.is_some() && !args.pairs.pairs && !args.together.any() {
-        return Err(Failure::bad_input("--simulate: expected --pairs, --collectives or --b-eff with it"));
+        return Err(Failure::bad_input(
+            "--simulate: expected one of --pairs, --collectives and --b-eff in the same \
+                                       command",
+        ));
     }
     if args.name.as_deref() == Some("") || args.node.as_deref() == Some("") {
-        return Err(Failure::bad_input("--name, --node: expected a name; found an empty one"));
+        return Err(Failure::bad_input("--name and --node: expected a name; found empty text"));
     }
     Ok(())
 }
@@ -98,12 +101,15 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
 fn alone() -> String {
     let how = "mpirun -n 2 mcpsim measure -o here.toml, or more ranks, one per core";
     if cfg!(feature = "mpi") {
-        format!("mcpsim measure needs two or more ranks, which exchange messages: {how}; --compute needs one process")
+        format!(
+            "mcpsim measure needs two or more ranks, which exchange messages; run {how}. Only --compute works \
+                 with one process"
+        )
     } else {
         format!(
             "mcpsim measure needs MPI, which this build lacks: build with cargo build --release \
-             --features mpi, which needs an MPI library and libclang (see docs/guide/many-hosts.md), then {how}; \
-             --compute needs none"
+             --features mpi, which needs an MPI library and libclang (see docs/guide/many-hosts.md), then run {how}. \
+             --compute works without MPI"
         )
     }
 }

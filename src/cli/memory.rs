@@ -117,14 +117,14 @@ fn end(size: usize) -> ! {
 /// Reports that `size` more bytes were needed, with the bytes that are already `taken` and the `limit`, if there is a
 /// limit.
 fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>) -> fmt::Result {
-    write!(to, "error: out of memory: {} more are needed", ShownBytes(size as u64))?;
+    write!(to, "error: out of memory: mcpsim needs {} more", ShownBytes(size as u64))?;
     if let Some(taken) = taken {
-        write!(to, ", and {} are taken", ShownBytes(taken))?;
+        write!(to, ", and already uses {}", ShownBytes(taken))?;
     }
     if let Some(limit) = limit {
         write!(to, " of the {} of address space that ulimit -v allows", ShownBytes(limit))?;
     }
-    to.write_str(": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n")
+    to.write_str(": give fewer ranks (--ranks, --nct), smaller messages, or fewer recorded results\n")
 }
 
 /// Number of bytes that is printed with a few digits, computed in integers.
@@ -190,16 +190,17 @@ mod tests {
             tell(&mut text, size, taken, limit).unwrap();
             text
         };
-        let advice = ": give fewer ranks (--ranks, --nct), smaller messages, or less to record\n";
+        let advice = ": give fewer ranks (--ranks, --nct), smaller messages, or fewer recorded results\n";
         assert_eq!(
             told(2 << 30, Some(1_610_612_736), Some(4_096_000_000)),
             format!(
-                "error: out of memory: 2.0 GiB more are needed, and 1.5 GiB are taken of the 3.8 GiB of address space \
+                "error: out of memory: mcpsim needs 2.0 GiB more, and already uses 1.5 GiB of the 3.8 GiB of address \
+                 space \
                  that ulimit -v allows{advice}"
             )
         );
-        assert_eq!(told(4095, None, None), format!("error: out of memory: 3.9 KiB more are needed{advice}"));
-        assert_eq!(told(17, None, None), format!("error: out of memory: 17 B more are needed{advice}"));
+        assert_eq!(told(4095, None, None), format!("error: out of memory: mcpsim needs 3.9 KiB more{advice}"));
+        assert_eq!(told(17, None, None), format!("error: out of memory: mcpsim needs 17 B more{advice}"));
         assert!(taken().is_some_and(|taken| taken > 1 << 20));
     }
 }

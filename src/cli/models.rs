@@ -17,12 +17,12 @@ use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
 Examples:
-  Hockney's, LogP's and LogGP's parameters of a machine, level by level
+  Parameters of Hockney's model, LogP and LogGP for each level of a machine
     mcpsim models default
   Parameters of a measured machine
     mpirun -n 4 mcpsim measure -o here.toml --samples here.csv
     mcpsim models here.csv --figures figures
-  The predictions of each model for a program
+  Predict a program with one of the models, and validate all models with a case
     mcpsim --model loggp app.toml
     mcpsim validate --models all mycase
 
@@ -39,15 +39,15 @@ Exit codes: 0 done, 2 bad input or usage.";
     after_long_help = EXAMPLES
 )]
 pub(super) struct ModelsArgs {
-    /// A platform (file or name) to simulate, or samples from mcpsim measure
+    /// A platform (file or name) to simulate, or the --samples output of mcpsim measure
     #[arg(value_name = "PLATFORM|SAMPLES.csv")]
     source: PathBuf,
 
-    /// For a platform: nodes, CMPs per node, cores per CMP
+    /// For a platform: its shape: N nodes, C CMPs (sockets) per node, T cores per CMP
     #[arg(long, value_name = "N,C,T")]
     nct: Option<Shape>,
 
-    /// For a platform: override a key; repeatable
+    /// For a platform: override one of its keys; repeatable
     #[arg(long, value_name = "platform.KEY=VALUE")]
     set: Vec<String>,
 
@@ -55,7 +55,7 @@ pub(super) struct ModelsArgs {
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<OsString>,
 
-    /// Draw times and models by size, one figure per level
+    /// Draw measured times and the models by message size into this directory, one figure per level
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
@@ -71,7 +71,10 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     let is_table = args.source.extension().is_some_and(|extension| extension == "csv");
     let (name, processors, samples, courses) = if is_table {
         if args.nct.is_some() || !args.set.is_empty() {
-            return Err(Failure::bad_input("--nct and --set are for platforms; samples are measurements"));
+            return Err(Failure::bad_input(
+                "--nct and --set: expected a platform to simulate; found measured \
+                                           samples, which have a fixed machine",
+            ));
         }
         let samples = Samples::parse(&shown, &read_text(&args.source, "CSV in UTF-8")?)?;
         (shown.clone(), None, samples, Vec::new())
@@ -85,7 +88,7 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     let models: Vec<LevelModels> =
         Level::ALL.into_iter().filter_map(|level| LevelModels::of(&samples, level)).collect();
     if models.is_empty() {
-        let what = if is_table { "ping-pongs of two sizes at a level" } else { "two cores" };
+        let what = if is_table { "ping-pong samples of two message sizes at one level" } else { "two cores" };
         return Err(Failure::bad_input(format!("{shown}: expected {what}; found none")));
     }
     if let Some(target) = &csv {
@@ -109,7 +112,10 @@ fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
     let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(other) = overrides.iter().find(|over| over.key[0] != "platform") {
         let key = other.key.join(".");
-        return Err(Failure::bad_input(format!("--set {key}: expected a key that begins with platform.")));
+        return Err(Failure::bad_input(format!(
+            "--set {key}: expected a platform key, which begins with \
+                                               \"platform.\""
+        )));
     }
     let source = PlatformSource::load(document, &overrides)?;
     Ok(match args.nct {

@@ -31,7 +31,7 @@ impl Otf2Writer {
             if file.exists() {
                 let (anchor, file) = (anchor.display(), file.display());
                 return Err(Failure::bad_input(format!(
-                    "--timeline {anchor}: an archive consists of several files, of which {file} is there: give another name"
+                    "--timeline {anchor}: the file {file} of this OTF2 archive exists already: give another name"
                 )));
             }
         }

@@ -50,7 +50,10 @@ impl Outputs {
                 Some(OutputTarget::File(path)) => path.display().to_string(),
                 _ => "stdout".to_owned(),
             };
-            return Err(Failure::bad_input(format!("--json and --profile both go to {place}: give one another file")));
+            return Err(Failure::bad_input(format!(
+                "--json and --profile both write to {place}: give another file \
+                                                   for one of them"
+            )));
         }
         let (summary, task_logs) = (!quiet, None);
         let outputs = Outputs {
@@ -89,7 +92,12 @@ impl Outputs {
     /// Adds a trace file.
     pub fn and_trace(self, trace: Option<&OsStr>) -> Result<Self, Failure> {
         let trace = match trace.map(|name| OutputTarget::new("--record", name)).transpose()? {
-            Some(OutputTarget::Stdout) => return Err(Failure::bad_input("--record -: expected a file to write")),
+            Some(OutputTarget::Stdout) => {
+                return Err(Failure::bad_input(
+                    "--record -: expected the name of a trace \
+            file; a trace cannot be written to stdout",
+                ));
+            }
             Some(OutputTarget::File(path)) => Some(path),
             None => None,
         };
@@ -101,7 +109,10 @@ impl Outputs {
         let histogram = name.map(|name| OutputTarget::new("--histogram", name)).transpose()?;
         let summary = self.summary && histogram != Some(OutputTarget::Stdout);
         if histogram == Some(OutputTarget::Stdout) && self.take_stdout() {
-            return Err(Failure::bad_input("--histogram and another result both go to stdout: give one another file"));
+            return Err(Failure::bad_input(
+                "--histogram and another result both write to stdout: give a file for one \
+                                           of them",
+            ));
         }
         Ok(Outputs { histogram, summary, ..self })
     }
@@ -111,7 +122,7 @@ impl Outputs {
         let Some(directory) = directory else { return Ok(self) };
         std::fs::create_dir_all(directory).map_err(|error| {
             let shown = directory.display();
-            Failure::bad_input(format!("--task-logs {shown}: cannot make this directory: {error}"))
+            Failure::bad_input(format!("--task-logs {shown}: cannot create this directory: {error}"))
         })?;
         Ok(Outputs { task_logs: Some(directory.to_owned()), ..self })
     }
@@ -139,7 +150,7 @@ impl Outputs {
                 None => known.push((option, whole)),
                 Some((other, _)) => {
                     return Err(Failure::bad_input(format!(
-                        "{other} and {option} both go to {shown}: give one another file"
+                        "{other} and {option} both write to {shown}: give another file for one of them"
                     )));
                 }
             }
@@ -236,7 +247,7 @@ fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
     if logs.is_empty() {
         let app = &outcome.app;
         return Err(Failure::bad_input(format!(
-            "--task-logs: {app} has no fragments, expected an application of [tasks]"
+            "--task-logs: {app} has no fragments: expected an application with a [tasks] table"
         )));
     }
     for log in logs {
@@ -352,10 +363,10 @@ mod tests {
         assert_eq!(error(here), format!("--json {}: is a directory, expected a file to write", here.display()));
         assert_eq!(
             outputs(Some(Path::new("-")), Some(Path::new("-"))).unwrap_err(),
-            "--json and --profile both go to stdout: give one another file"
+            "--json and --profile both write to stdout: give another file for one of them"
         );
         let same = here.join("x");
-        assert!(outputs(Some(&same), Some(&same)).unwrap_err().contains(" both go to "));
+        assert!(outputs(Some(&same), Some(&same)).unwrap_err().contains(" both write to "));
         assert!(entries(here).is_empty());
     }
 

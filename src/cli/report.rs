@@ -20,21 +20,21 @@ use crate::run::write_whole;
 
 const EXAMPLES: &str = "\
 Examples:
-  The parts of each rank's time, messages by size and level, and with --pairs
+  Figures of a run: each rank's time, messages by size and level, and with --pairs
   the communication matrix
     mcpsim --pairs --json run.json app.toml
     mcpsim report run.json --figures figures
-  A study's points, with the best one marked
+  Figures of a study's points, with the best point marked
     mcpsim sweep --vary cores=16 --out shapes app.toml
     mcpsim report shapes --figures figures
-  One page for a browser
+  One HTML page for a browser, with all results of a run
     mcpsim --pairs --functions --json run.json --timeline line.json app.toml
     mcpsim report run.json --timeline line.json --html page.html
-  A formula fitted to a study's or to measured times
+  Fit a formula to the times of a study or to measured times
     mcpsim report times.csv --fit 'a/n + b' --figures figures
-  Two machines, MPI libraries or layers measured by mcpsim measure
+  Compare machines, MPI libraries or layers measured by mcpsim measure
     mcpsim report mpich.csv openmpi.csv --figures figures
-  Messages of a run by exact size, summed by groups
+  Messages of a run by exact size, summed over groups of sizes
     mcpsim --histogram sizes.txt app.toml
     mcpsim report --histogram sizes.txt --groups 0-64,65-4096";
 
@@ -51,11 +51,11 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// Write one page for a browser; also from the --csv output of mcpsim validate
+    /// Write one HTML page for a browser, from a run, a study or the --csv output of mcpsim validate
     #[arg(long, value_name = "FILE.html", conflicts_with = "histogram")]
     html: Option<PathBuf>,
 
-    /// The --timeline output of the same run, for the page
+    /// With --html: the --timeline FILE.json output of the same run
     #[arg(long, value_name = "FILE.json", requires = "html")]
     timeline: Option<PathBuf>,
 
@@ -63,27 +63,27 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FILE")]
     histogram: Option<PathBuf>,
 
-    /// Groups of sizes, gaps allowed, such as 32-40,69-80,4KiB-64KiB
+    /// With --histogram: groups of message sizes, with or without gaps, such as 32-40,69-80,4KiB-64KiB
     #[arg(long, value_name = "GROUPS", requires = "histogram")]
     groups: Option<Groups>,
 
-    /// Message times, for shares of time: a table with the columns bytes and seconds
+    /// With --histogram: table with the columns bytes and seconds (time of a message), for shares of time
     #[arg(long, value_name = "FILE.csv", requires = "histogram")]
     rates: Option<PathBuf>,
 
-    /// Write the shares, the points of a fit, or a run's calls as CSV
+    /// Write CSV: the shares of --histogram, the points of --fit, or the MPI calls of a run
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
 
-    /// Fit a formula of columns, n (ranks) and unknowns to a study or a table
+    /// Fit a formula of columns, n (number of ranks) and unknowns to the times of a study or a table
     #[arg(long, value_name = "FORMULA", conflicts_with_all = ["histogram", "html"])]
     fit: Option<String>,
 
-    /// Name of the table column with the times
+    /// With --fit: name of the table column with the times
     #[arg(long, value_name = "COLUMN", requires = "fit")]
     time: Option<String>,
 
-    /// Use only the table rows with this cell; repeatable
+    /// With --fit: use only the table rows whose COLUMN is CELL; repeatable
     #[arg(long, value_name = "COLUMN=CELL", requires = "fit")]
     rows: Vec<String>,
 
@@ -112,13 +112,16 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let [source] = &args.sources[..] else {
         let found = args.sources.len();
         return Err(Failure::bad_input(format!(
-            "expected one RUN.json or study, or several tables of samples; found {found}"
+            "expected one RUN.json, one study, or several tables of samples; found {found} arguments"
         )));
     };
     if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
         // An error in the name of the source is reported before missing data in it.
         let (name, _) = read(source)?;
-        let what = format!("{name}: no action given: expected --figures DIR, --html FILE.html or --fit FORMULA");
+        let what = format!(
+            "{name}: no output is requested: expected --figures DIR, --html FILE.html, --csv \
+                            FILE.csv or --fit FORMULA"
+        );
         return Err(Failure::bad_input(what));
     }
     if let Some(formula) = &args.fit {
@@ -137,7 +140,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let figures = figures(&name, &json)?;
     if figures.is_empty() {
         return Err(Failure::bad_input(format!(
-            "{name}: nothing to draw: no time passes, no message is sent, nothing varies"
+            "{name}: nothing to draw: in these results no time passes, no message is sent, and no key varies"
         )));
     }
     output::print(&draw(&figures, directory, &args.format)?)
@@ -181,7 +184,7 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
 pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<String, Failure> {
     let shown = directory.display();
     fs::create_dir_all(directory)
-        .map_err(|error| Failure::bad_input(format!("--figures {shown}: cannot make this directory: {error}")))?;
+        .map_err(|error| Failure::bad_input(format!("--figures {shown}: cannot create this directory: {error}")))?;
     for figure in figures {
         for format in formats {
             write(directory, figure, *format)?;
@@ -198,6 +201,7 @@ fn write(directory: &Path, figure: &Figure, format: Format) -> Result<(), Failur
     };
     let path = directory.join(format!("{}.{extension}", figure.name));
     let name = path.display().to_string();
-    let content = content.ok_or_else(|| Failure::bad_input(format!("{name}: no memory to draw it")))?;
+    let content =
+        content.ok_or_else(|| Failure::bad_input(format!("{name}: not enough memory to draw this figure")))?;
     write_whole(&path, content).map_err(|error| cannot_write(&name, &error))
 }

@@ -42,7 +42,7 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
     let table = match test.run(&mut log, &say) {
         Err(RevisionError::Interrupted) => {
             let shown = directory.shown();
-            let text = format!("interrupted; finished runs are in {shown}: the same command continues from there");
+            let text = format!("interrupted: the finished runs are in {shown}; repeat the same command to continue");
             return Err(Failure { exit: Exit::Interrupted, text });
         }
         result => result.map_err(failure)?,
@@ -88,7 +88,7 @@ fn note(what: &RevisionNote) -> String {
     match what {
         RevisionNote::Dirty(files) => {
             let s = if *files == 1 { " has" } else { "s have" };
-            format!("{} file{s} changes that are in no revision: they are not tested", count(*files as u64))
+            format!("{} file{s} uncommitted changes, which are not tested", count(*files as u64))
         }
         RevisionNote::Builds(commit) => format!("{} is built: {}", commit.short(), commit.subject),
         RevisionNote::Runs(commit, runs) => {

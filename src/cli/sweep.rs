@@ -56,7 +56,10 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     study::record(&study, &mut prepared, &directory, limits, &running, &say)?;
     if !quiet && let Some(columns) = study.others_columns(&directory.path("manifest.json")) {
         let shown = directory.shown();
-        note(&format!("the table in {shown} is of other axes ({columns}) and is replaced; --out DIR keeps both"));
+        note(&format!(
+            "the table in {shown} has other axes ({columns}), and this sweep replaces it; --out DIR keeps \
+                       both"
+        ));
     }
     directory.write("manifest.json", &study.manifest(&prepared)?)?;
     let mut log = PointLog::open(&directory.path("points.jsonl"))?;
@@ -64,7 +67,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let told = prepared.len() - missing.len();
     if told > 0 && !missing.is_empty() && !quiet {
         let (all, told) = (count(prepared.len() as u64), count(told as u64));
-        note(&format!("{told} of {all} points were run before and are taken as they are"));
+        note(&format!("{told} of {all} points were run before, and their results are used again"));
     }
     run(&study, &missing, limits, &running, &mut log, quiet)?;
     if running.cancelled() {
@@ -72,7 +75,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
         return Err(Failure {
             exit: Exit::Interrupted,
             text: format!(
-                "interrupted with {} of {} points in {}: the same command continues from there",
+                "interrupted after {} of {} points, whose results are in {}: repeat the same command to continue",
                 count(ended as u64),
                 count(prepared.len() as u64),
                 directory.shown()
@@ -82,7 +85,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let keys: Vec<InputHash> = prepared.iter().map(|point| point.key).collect();
     let mut found = log.into_results(&keys);
     let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
-        (keys[index], found[index].take().unwrap_or_else(|| Err("it was not run".to_owned())))
+        (keys[index], found[index].take().unwrap_or_else(|| Err("the point was not run".to_owned())))
     });
     // The results are written even if the fit fails; the error of the fit is reported afterwards.
     let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
@@ -175,8 +178,8 @@ fn recording_text(what: &RecordingNote) -> String {
                 runs => format!("{} times", count(*runs as u64)),
             };
             let all = count(*points as u64);
-            format!("the program runs {times} and is recorded; the {all} points are replays")
+            format!("the program runs {times} and is recorded; all {all} points replay the recording")
         }
-        RecordingNote::Anew { path, why } => format!("{}: {why}; it is recorded anew", path.display()),
+        RecordingNote::Anew { path, why } => format!("{}: {why}; mcpsim records the program again", path.display()),
     }
 }

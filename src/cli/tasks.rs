@@ -18,16 +18,16 @@ use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
 Examples:
-  Waiting times of fragments, and the time use of threads
+  Print the waiting times of fragments, and how threads use their time
     mcpsim --json run.json lu-tasks
     mcpsim tasks run.json --figures figures
-  A comparison of two managers
+  Compare two managers of fragments
     mcpsim --json late.json --set app.tasks.unfold=late lu-tasks
     mcpsim tasks run.json late.json --figures figures
-  Two managers in a study
+  Compare two managers in a study
     mcpsim sweep --out managers poisson-managers
     mcpsim tasks managers --figures figures
-  The same from one log per process; a runtime system can write such logs too
+  Analyse one log per process; a runtime system can write such logs too
     mcpsim --task-logs logs lu-tasks
     mcpsim tasks logs";
 
@@ -48,7 +48,7 @@ pub(super) struct TasksArgs {
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     format: Vec<Format>,
 
-    /// Write the analysis as JSON, a list for several runs (- is stdout)
+    /// Write the analysis as JSON: an object for one run, a list for several runs (- is stdout)
     #[arg(long, value_name = "FILE")]
     json: Option<OsString>,
 }
@@ -72,7 +72,7 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     if let Some(directory) = &args.figures {
         let figures = task_figures(&runs);
         if figures.is_empty() {
-            return Err(Failure::bad_input("nothing to draw: no time passes"));
+            return Err(Failure::bad_input("--figures: nothing to draw: no time passes in these runs"));
         }
         text.push(draw(&figures, directory, &args.format)?);
     }
@@ -115,7 +115,7 @@ fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     }
     if !logs.is_empty() {
         if !runs.is_empty() {
-            let what = "logs mixed with other runs: expected the directory of the logs, or only logs";
+            let what = "logs and other files together: expected the directory of the logs, or only logs";
             return Err(Failure::bad_input(format!("{}: {what}", logs[0].0)));
         }
         let s = if logs.len() == 1 { "" } else { "s" };
@@ -142,7 +142,10 @@ fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     }
     paths.sort();
     if paths.is_empty() {
-        return Err(Failure::bad_input(format!("{shown}: no logs, expected prof_00000.json and so on")));
+        return Err(Failure::bad_input(format!(
+            "{shown}: the directory has no logs: expected files prof_00000.json, \
+                                               prof_00001.json, …"
+        )));
     }
     paths.iter().map(|path| Ok((path.display().to_string(), text(path)?))).collect()
 }
@@ -169,7 +172,7 @@ fn source(path: &Path) -> Result<TaskSource, Failure> {
     match Exported::read(&name.to_string(), &text, &expected)? {
         Exported::Study(results) => of_study(&name.to_string(), *results).map(TaskSource::Study),
         Exported::Run(run) => run.tasks.map(TaskSource::Outcome).ok_or_else(|| {
-            let what = "the outcome of a run without fragments, expected one of an application of [tasks]";
+            let what = "the run has no fragments: expected a run of an application with a [tasks] table";
             Failure::bad_input(format!("{name}: {what}"))
         }),
     }
@@ -191,13 +194,13 @@ fn of_study(name: &str, results: Results) -> Result<Vec<(String, TaskAnalysis)>,
             }
         };
         let tasks = tasks.ok_or_else(|| {
-            let what = "a run without fragments, expected those of an application of [tasks]";
+            let what = "the run has no fragments: expected a run of an application with a [tasks] table";
             Failure::bad_input(format!("{name}: {label}: {what}"))
         })?;
         runs.push((label, *tasks));
     }
     if runs.is_empty() {
-        return Err(Failure::bad_input(format!("{name}: a study without points")));
+        return Err(Failure::bad_input(format!("{name}: expected a study with points; found no points")));
     }
     Ok(runs)
 }

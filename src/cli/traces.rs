@@ -29,24 +29,24 @@ pub(super) struct TraceArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 enum What {
-    /// Print the recorded run and the storage of the trace
+    /// Print the facts of the recorded run and of the trace file
     Info(Of),
     /// Print the first calls of a rank
     Head {
         #[command(flatten)]
         of: Of,
-        /// Rank of the calls
+        /// The rank whose calls are printed
         #[arg(long, value_name = "RANK", default_value_t = 0)]
         rank: u32,
-        /// Number of calls
+        /// Number of calls to print
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
         calls: u64,
     },
-    /// Print the calls by kind, and their distribution over ranks
+    /// Print the number of calls of each kind, and their distribution over ranks
     Stats(Of),
     /// Compile the library that records programs under a real MPI
     Lib(LibArgs),
-    /// Merge the logs of a run's ranks
+    /// Merge the logs of all ranks of a run into a trace
     Merge(MergeArgs),
     /// Replay a run recorded under a real MPI, and compare it with the measured times
     Check(CheckArgs),

@@ -49,7 +49,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     let mut cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
     if args.all {
         let notes = cases.iter().filter_map(|of| Some((&of.case.name, of.case.timed_on.as_ref()?)));
-        let say = |(name, on)| format!("{name} is left out: its code is timed, and has to be on {on}\n");
+        let say = |(name, on)| format!("{name} is left out: its real program must be timed on {on}\n");
         let notes: String = notes.map(say).collect();
         cases.retain(|of| of.case.timed_on.is_none());
         if !args.quiet && !args.to_stdout() && !notes.is_empty() {
@@ -79,7 +79,14 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     if over.is_empty() {
         return Ok(Exit::Predicted.code());
     }
-    Err(Failure { exit: Exit::OverLimit, text: format!("over the limit: {}", over.join(", ")) })
+    Err(Failure {
+        exit: Exit::OverLimit,
+        text: format!(
+            "prediction errors are over the limit in: \
+         {}",
+            over.join(", ")
+        ),
+    })
 }
 
 /// Returns the cases in `folder`, which are its subfolders that contain a case file.
@@ -87,7 +94,7 @@ fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = folder.display();
     let entries = std::fs::read_dir(folder).map_err(|error| {
         Failure::bad_input(format!(
-            "--all looks for cases in ./{shown}, as mcpsim's sources have them: {}",
+            "--all: expected the directory {shown} with cases, as in mcpsim's sources: {}",
             match error.kind() {
                 ErrorKind::NotFound => "no such directory".to_owned(),
                 _ => error.to_string(),
@@ -191,7 +198,7 @@ impl Host {
 fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     let Some(name) = &case.result else { return Ok(outcome.predicted_s) };
     let wrong = |found: String| {
-        let asks = format!("result of {} names a figure of the application", case.file);
+        let asks = format!("the key \"result\" of {} names a result of the application", case.file);
         Failure::bad_input(format!("{asks}: expected \"{name}\" in seconds above zero; found {found}"))
     };
     let Some(of) = outcome.results.iter().find(|of| of.name == *name) else {
@@ -229,7 +236,7 @@ impl Prepared {
         if !path.is_file() {
             let what = if folder.is_dir() { "a folder without a" } else { "no folder with a" };
             return Err(Failure::bad_input(format!(
-                "{shown}: {what} {CASE}, expected a case: see validation/README.md"
+                "{shown}: {what} {CASE}: expected a validation case (see validation/README.md)"
             )));
         }
         let name = folder.canonicalize().ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));

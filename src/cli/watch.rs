@@ -37,7 +37,7 @@ impl Watch {
                     if !ranks.is_empty() {
                         let _ = writeln!(
                             std::io::stderr(),
-                            "note: for {} s nothing but this has run: {}",
+                            "note: in the last {} s only this code has run: {}",
                             LONG.as_secs(),
                             advice(&ranks)
                         );
@@ -63,8 +63,8 @@ impl Drop for Watch {
 /// Returns the source positions of the ranks, and advice if the ranks seem to wait there.
 pub(super) fn advice(ranks: &[String]) -> String {
     format!(
-        "{}. If it waits there for another rank, let it wait by MPI, or let that one go on: MPI_Win_sync, sched_yield or \
-         usleep in the loop",
+        "{}. If this code waits in a loop for another rank, call MPI, or MPI_Win_sync, sched_yield or usleep in the \
+         loop, so that the other rank can run",
         ranks.join("; ")
     )
 }

@@ -246,8 +246,12 @@ impl Compressed {
         };
         let found: Option<Vec<f64>> = info.iter().map(value).collect();
         self.data = data;
-        let mut found =
-            found.ok_or_else(|| MatrixError::new("info leads out of data: the two files do not belong together"))?;
+        let mut found = found.ok_or_else(|| {
+            MatrixError::new(
+                "PREFIX_info refers to values that PREFIX_data lacks: the two \
+                                                  files do not belong together",
+            )
+        })?;
         for exception in self.exceptions.iter().filter(|of| of.matrix as usize == matrix) {
             found[exception.x as usize * side + exception.y as usize] = exception.value;
         }
@@ -279,7 +283,12 @@ fn exceptions(data: &mut NetcdfSource, parameters: &Parameters) -> Result<Vec<Ex
         let [matrix, x, y] = [0, 1, 2].map(|place| u32::try_from(places[place][index]).unwrap_or(u32::MAX));
         let inside = (matrix as usize) < parameters.count() && x < parameters.ranks && y < parameters.ranks;
         let found = Exception { matrix, x, y, value: *value };
-        inside.then_some(found).ok_or_else(|| MatrixError::new(format!("exception {index} is of no element")))
+        inside.then_some(found).ok_or_else(|| {
+            MatrixError::new(format!(
+                "exception {index} refers to no matrix \
+        element"
+            ))
+        })
     };
     values.iter().enumerate().map(each).collect()
 }

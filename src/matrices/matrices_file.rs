@@ -57,7 +57,8 @@ impl Matrices {
         let (there, expected) = (source.dimension("n")?, parameters.count());
         if there < expected {
             return Err(MatrixError::new(format!(
-                "{there} matrices: expected {expected}, the lengths from {} below {} by {}; the measurement has not ended",
+                "{there} matrices: expected {expected}, for lengths from {} to below {} in steps of {} B; the \
+                 measurement has not ended",
                 parameters.begin, parameters.end, parameters.step
             )));
         }

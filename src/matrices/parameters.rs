@@ -234,7 +234,8 @@ impl Parameters {
         let bytes = self.elements() as u128 * self.count() as u128 * 8;
         if bytes > Self::MOST_BYTES {
             return Err(MatrixError::new(format!(
-                "{} lengths of {} elements: expected files of 1 TiB at most, these would have {:.1} TiB; a greater step?",
+                "{} lengths of {} elements: expected files of 1 TiB at most, these files would have {:.1} TiB: give \
+                 a greater step",
                 self.count(),
                 self.elements(),
                 bytes as f64 / (1u64 << 40) as f64
@@ -280,7 +281,8 @@ pub(super) mod tests {
         assert_eq!(error(parameters(2, 0, 10, 0)), "step of lengths: expected a number of bytes above 0; found 0");
         assert_eq!(error(parameters(2, 10, 10, 1)), "end of lengths: expected more than the begin, 10; found 10");
         assert!(parameters(2, 0, 10, 100).check().is_ok());
-        let long = "2147483647 lengths of 10000 elements: expected files of 1 TiB at most, these would have 156.2 TiB; a greater step?";
+        let long = "2147483647 lengths of 10000 elements: expected files of 1 TiB at most, these files would have \
+                    156.2 TiB: give a greater step";
         assert_eq!(error(parameters(100, 0, i32::MAX as u32, 1)), long);
         let none = Parameters { repeats: 0, ..parameters(2, 0, 1, 1) };
         assert_eq!(error(none), "repeats: expected 1 or more; found 0");

@@ -195,7 +195,7 @@ fn a_compressed_pair_is_read_by_the_rule_of_access() {
     writer.partition(0, &[0; 4], &[vec![0.0; 4]], Vec::new()).unwrap();
     writer.finish(Box::new(SharedCursor::default()), Box::new(other.clone())).unwrap();
     let mut read = Compressed::open(boxed(&files[0]), boxed(&other)).unwrap();
-    let expected = "info leads out of data: the two files do not belong together";
+    let expected = "PREFIX_info refers to values that PREFIX_data lacks: the two files do not belong together";
     assert_eq!(read.matrix(2).unwrap_err().to_string(), expected);
 }
 

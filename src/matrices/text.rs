@@ -112,7 +112,7 @@ pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixErro
     parameters.check()?;
     words.expect("hosts:")?;
     for _ in 0..ranks {
-        words.next("a host's name a processor")?;
+        words.next("one host name per processor")?;
     }
     let mut values = Vec::new();
     for matrix in 0..parameters.count() {

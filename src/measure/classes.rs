@@ -53,7 +53,7 @@ impl MeasuredClasses {
                 let found = classes.times.len();
                 let most = NO_CLASS - 1;
                 Err(MatrixError::new(format!(
-                    "classes of pairs: expected at most {most}; found {found}: a wider --precision"
+                    "classes of pairs: expected at most {most}; found {found}: give a greater --precision"
                 )))
             }
         }
@@ -93,7 +93,8 @@ impl MeasuredClasses {
         comment(&mut text, made);
         comment(
             &mut text,
-            "class: from core, to core; 0 where the level's costs hold. cost: of class 1, 2, …: whole messages,",
+            "class: rows by sending core, columns by receiving core; 0 means the costs of the level. cost: of class \
+             1, 2, …: whole messages,",
         );
         comment(&mut text, "from the sender's start to the receiver's end.");
         let ranks = self.ranks as usize;

@@ -112,11 +112,11 @@ impl MeasuredCores {
     pub fn text(&self, stated: bool) -> String {
         let mut text = String::new();
         if let Some(Detours { period, length, deviation }) = self.detours {
-            let what = if stated { "" } else { " Without # these lines are in predictions." };
+            let what = if stated { "" } else { " Remove the # for predictions with this noise." };
             text.push('\n');
             comment(
                 &mut text,
-                &format!("Time that the system took from the first rank's core, by block of work.{what}"),
+                &format!("Time that the operating system used on the first rank's core, per block of work.{what}"),
             );
             let mark = if stated { "" } else { "# " };
             let _ = writeln!(text, "{mark}[noise.system]");

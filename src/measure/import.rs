@@ -227,7 +227,7 @@ impl Import {
         let keys: &[&str] = if self.base.is_some() { &TAKEN } else { &TAKEN[..1] };
         let posting = levels.iter().find_map(|of| of.posting.as_ref());
         for key in keys {
-            let what = format!("ASSUMED, not in the imported files: that of {}.", base.name());
+            let what = format!("ASSUMED, because no imported file has this value: the value of {}.", base.name());
             match (posting, *key) {
                 (Some((seconds, from)), "core") => {
                     taken(&mut text, &posting_at(base, *seconds), key, &[&format!("{what} But:"), from]);
@@ -251,7 +251,7 @@ impl Import {
     /// Writes the table of a level without benchmark files.
     fn stand_in(&self, text: &mut String, level: Level, levels: &[ImportedLevel]) {
         if let Some(base) = &self.base {
-            let what = format!("NO DATA for {}. ASSUMED: that of {}.", level.name(), base.name());
+            let what = format!("NO DATA for {}. ASSUMED: the value of {}.", level.name(), base.name());
             taken(text, base, level.name(), &[&what]);
             return;
         }
@@ -260,7 +260,10 @@ impl Import {
         let from = other.fit.level.name();
         comment(
             text,
-            &format!("No ranks are this far apart on this machine. A copy of {from}, for a file to be complete."),
+            &format!(
+                "No ranks of this machine use this level. Values are those of {from}, so that the file is \
+                      complete."
+            ),
         );
         let mut fit = other.fit.clone();
         fit.level = level;

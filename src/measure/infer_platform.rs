@@ -95,11 +95,15 @@ impl Guess {
             _ => {
                 if by_host.is_some() {
                     self.notes.push(
-                        "the groups of ranks with one host's name are no groups by times: names are not used"
+                        "host names are not used, because ranks with the same host name are no group by message times"
                             .to_owned(),
                     );
                 } else {
-                    self.notes.push("GUESSED: no hosts' names are known; the nearest ranks share a node, or with three kinds or more a CMP".to_owned());
+                    self.notes.push(
+                        "INFERRED without host names: the nearest ranks share a node, or a CMP if there \
+                                     are three or more kinds of pairs"
+                            .to_owned(),
+                    );
                 }
                 match kinds.len() {
                     1 => 0,
@@ -115,13 +119,15 @@ impl Guess {
         let cmps = groups(within.min(1));
         if within > 2 {
             self.notes.push(format!(
-                "{within} kinds of pairs within a node, a platform has two: the further ones are inter_cmp"
+                "{within} kinds of pairs within a node, but a platform has two levels there: the slower kinds are \
+                 inter_cmp"
             ));
         }
         if kinds.len() > within + 1 {
             let far = kinds.len() - within;
             self.notes.push(format!(
-                "{far} kinds of pairs between nodes, a platform has one: inter_node is the median of all; switches:"
+                "{far} kinds of pairs between nodes, but a platform has one level there: inter_node is the median \
+                 of all kinds; switches:"
             ));
             let switches: Vec<String> = kinds[within..].iter().flat_map(|kind| switches(kind, nodes)).collect();
             self.notes.extend(switches.iter().take(NAMED).cloned());
@@ -144,13 +150,18 @@ impl Guess {
             shape.cmps = shape.cmps.max(inside.len() as u32);
         }
         if sizes.iter().any(|(cmps, cores)| (*cmps as u32, *cores as u32) != (shape.cmps, shape.cores)) {
-            self.notes.push("nodes or CMPs differ in their number of ranks: all have that of the greatest".to_owned());
+            self.notes.push(
+                "nodes or CMPs have different numbers of ranks: the platform gives all of them the \
+                             greatest number"
+                    .to_owned(),
+            );
         }
         if self.structure.unexplained > 0 {
             let all = ranks as usize * (ranks as usize - 1);
             let (x, y, ratio) = self.structure.furthest.unwrap_or((0, 0, 1.0));
             self.notes.push(format!(
-                "NOT EXPLAINED: {} of {all} pairs are further from their kind's median than the precision; the furthest, {x} and {y}, takes {ratio:.2} times as long",
+                "NOT EXPLAINED: {} of {all} pairs differ from the median of their kind by more than --precision; \
+                 most of all ranks {x} and {y}, by a factor of {ratio:.2}",
                 self.structure.unexplained
             ));
         }
@@ -214,7 +225,8 @@ impl Guess {
         comment(&mut text, made);
         comment(
             &mut text,
-            "latency, bandwidth: medians of all pairs of a level. Overheads, thresholds and loads are in them: pairs tell none.",
+            "latency, bandwidth: medians of all pairs of a level. They include overheads, thresholds and loads, \
+             which times of pairs do not separate.",
         );
         comment(&mut text, "handshake: ASSUMED, the latency of the smallest messages: pairs have no control messages.");
         self.notes.iter().for_each(|note| comment(&mut text, note));
@@ -228,7 +240,16 @@ impl Guess {
         }
         let base: Document = Platform::default_document();
         for key in ["core", "cmp", "node"] {
-            taken(&mut text, &base, key, &[&format!("ASSUMED, pairs do not tell it: that of {}.", base.name())]);
+            taken(
+                &mut text,
+                &base,
+                key,
+                &[&format!(
+                    "ASSUMED, because times of pairs do not show this value: the \
+                                                     value of {}.",
+                    base.name()
+                )],
+            );
         }
         for level in Level::ALL {
             let own = self.times.iter().find(|(of, _)| *of == level);
@@ -238,7 +259,8 @@ impl Guess {
                     if own.is_none() {
                         comment(
                             &mut text,
-                            "No two ranks were this far apart. A copy of another level, for a file to be complete.",
+                            "No two ranks use this level. Values are those of another level, so that the file is \
+                             complete.",
                         );
                     }
                     link(&mut text, &fitted(level, times));
@@ -287,7 +309,7 @@ fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
         (inside.len() > 1).then(|| {
             let some = if inside.len() > NAMED { "..." } else { "" };
             let named = inside.iter().take(NAMED).cloned().collect::<Vec<_>>().join(" ");
-            format!("  nodes {named}{some}: {:.3} us in the mean over lengths", kind.median * 1e6)
+            format!("  nodes {named}{some}: {:.3} us on average over message lengths", kind.median * 1e6)
         })
     };
     kind.groups.iter().filter_map(of).collect()

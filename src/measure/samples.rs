@@ -156,7 +156,10 @@ impl Samples {
         let rate = Bandwidth::new((large.bytes as f64 / each(large)?) as u64)?;
         let messages = 1e-6 / each(small)?;
         let (many, few) = (Bytes::new(large.bytes), Bytes::new(small.bytes));
-        Some(format!("Incast: {most} ranks to one carry {rate} of {many}, {messages:.3} M messages/s of {few}."))
+        Some(format!(
+            "Incast: {most} ranks that send to one rank reach {rate} with {many}, and {messages:.3} M \
+                      messages/s with {few}."
+        ))
     }
 
     /// Returns the ratio of the median to the median of `other`, for each series that both samples contain.

@@ -36,7 +36,7 @@ impl Samples {
             }
         }
         if samples.series.is_empty() {
-            return Err(wrong(1, "expected a row a sample; found none".to_owned()));
+            return Err(wrong(1, "expected one row per sample; found no rows".to_owned()));
         }
         Ok(samples)
     }
@@ -104,7 +104,7 @@ mod tests {
         for (text, told) in [
             ("", "a.csv:1: expected the columns level,test,bytes,load,messages,sample,seconds; found "),
             ("a,b\n", "a.csv:1: expected the columns level,test,bytes,load,messages,sample,seconds; found a,b"),
-            (head, "a.csv:1: expected a row a sample; found none"),
+            (head, "a.csv:1: expected one row per sample; found no rows"),
             (
                 &format!("{head}intra_cmp,ping_pong,8,1,2,1\n"),
                 "a.csv: not CSV: CSV error: record 1 (line: 2, byte: 46): ",

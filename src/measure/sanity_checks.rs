@@ -82,14 +82,17 @@ pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     let few = ping_pongs().filter(|of| of.seconds.len() < LEAST).count();
     if few > 0 {
         let all = ping_pongs().count();
-        found.push(format!("{few} of {all} ping-pongs have fewer than {LEAST} samples: twice the time was over"));
+        found.push(format!(
+            "{few} of {all} ping-pongs have fewer than {LEAST} samples, because twice the duration \
+                            --time was over"
+        ));
     }
     for fit in links {
         let level = fit.level.name();
         let (mean, most, size) = fit.error();
         if mean > FAR_OFF {
             found.push(format!(
-                "{level}: the fitted table is {:.0} % off half round trips in the mean, {:.0} % at {size} B",
+                "{level}: the fitted table differs from half round trips by {:.0} % on average, {:.0} % at {size} B",
                 mean * 100.0,
                 most.abs() * 100.0
             ));
@@ -102,7 +105,7 @@ pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
         let unsure: Vec<f64> = series.iter().map(|(_, summary)| summary.uncertainty).collect();
         if let Some(middle) = Summary::of(&unsure).filter(|middle| middle.median > UNSURE) {
             found.push(format!(
-                "{level}: half of the ping-pongs' medians are only sure to {:.0} % or less",
+                "{level}: half of the ping-pong medians have an uncertainty of {:.0} % or more",
                 middle.median * 100.0
             ));
         }
@@ -134,8 +137,8 @@ pub fn doubts_of_collectives(timed: &[TimedCollective]) -> Vec<String> {
     unsure.sort_by(f64::total_cmp);
     if let Some(middle) = unsure.get(unsure.len() / 2).filter(|middle| **middle > UNSURE) {
         found.push(match middle.is_finite() {
-            true => format!("half of the medians are only sure to {:.0} % or less", middle * 100.0),
-            false => "half of the medians are of too few calls to be sure of".to_owned(),
+            true => format!("half of the medians have an uncertainty of {:.0} % or more", middle * 100.0),
+            false => "half of the medians come from too few calls to estimate their uncertainty".to_owned(),
         });
     }
     let faster = timed.iter().find_map(|large| {
@@ -244,9 +247,13 @@ mod tests {
         let good = [at(8, 2e-6, 0.01), at(64, 1.9e-6, 0.3), at(512, 2e-6, 0.02)];
         assert_eq!(doubts_of_collectives(&good), Vec::<String>::new());
         let unsure = [at(8, 2e-6, 0.5), at(64, 2e-6, 0.3), at(512, 2e-6, 0.02)];
-        assert_eq!(doubts_of_collectives(&unsure), ["half of the medians are only sure to 30 % or less"]);
+        assert_eq!(doubts_of_collectives(&unsure), ["half of the medians have an uncertainty of 30 % or more"]);
         let few = [at(8, 2e-6, f64::INFINITY)];
-        assert_eq!(doubts_of_collectives(&few), ["half of the medians are of too few calls to be sure of"]);
+        assert_eq!(
+            doubts_of_collectives(&few),
+            ["half of the medians come from too few calls to estimate their \
+                                                  uncertainty"]
+        );
         let faster = [at(8, 8e-3, 0.0), at(64, 2e-6, 0.0)];
         let expected = "Bcast among 4 ranks: 8 B take 8000.000 us and 64 B only 2.000 us";
         assert_eq!(doubts_of_collectives(&faster), [expected]);

@@ -88,7 +88,10 @@ fn a_measurement_that_is_late_ends_with_fewer_samples() {
     assert!(in_time.len() == late.len() && in_time.iter().all(|of| of.seconds.len() == 10));
     assert!(late.iter().all(|of| of.seconds.len() == 5));
     let count = late.len();
-    let expected = format!("{count} of {count} ping-pongs have fewer than 10 samples: twice the time was over");
+    let expected = format!(
+        "{count} of {count} ping-pongs have fewer than 10 samples, because twice the duration \
+                            --time was over"
+    );
     assert_eq!(doubted, [vec![], vec![expected]]);
 }
 

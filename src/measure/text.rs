@@ -52,7 +52,10 @@ impl MeasuredMachine {
         }
         comment(
             &mut text,
-            &format!("{all} samples, {apart} of them far out of the quartiles of their series; medians count."),
+            &format!(
+                "{all} samples, {apart} of them outliers (far outside the quartiles of their series); values \
+                      are medians."
+            ),
         );
         for line in self.samples.worst_outliers() {
             comment(&mut text, &format!("  {line}"));
@@ -80,8 +83,8 @@ impl MeasuredMachine {
     fn progress(&self, text: &mut String) {
         let told = self.links.iter().rev().find_map(|fit| Some((fit.level, fit.effects.progresses?)));
         let Some((level, progresses)) = told else { return };
-        let (engine, found) = if progresses { ("hardware", "came") } else { ("call", "did not come") };
-        comment(text, &format!("{}: what was posted {found} while its receiver computed.", level.name()));
+        let (engine, found) = if progresses { ("hardware", "progressed") } else { ("call", "did not progress") };
+        comment(text, &format!("{}: a posted transfer {found} while its receiver computed.", level.name()));
         let _ = writeln!(text, "progress = \"{engine}\"");
     }
 
@@ -89,16 +92,22 @@ impl MeasuredMachine {
         let speed = &self.speed;
         comment(
             text,
-            "flops: multiply and add of doubles as the compiler makes of a loop; instructions: a chain of integers;",
+            "flops: multiplications and additions of doubles in a compiled loop; instructions: a chain of integer \
+             operations;",
         );
-        comment(text, "memory: a triad of arrays larger than most caches. A program's own code may do more or less.");
+        comment(
+            text,
+            "memory: a triad of arrays larger than most caches. A program's own code may be faster or \
+                       slower.",
+        );
         let _ = writeln!(text, "[core]\nflops = \"{:.2} Gflop/s\"", speed.flops / 1e9);
         let _ = writeln!(text, "instructions = \"{:.2} Ginstr/s\"", speed.instructions / 1e9);
         let _ = writeln!(text, "memory_bandwidth = \"{:.2} GB/s\"", speed.memory / 1e9);
         if let Some(switch) = self.links.iter().find_map(|fit| fit.effects.context_switch) {
             comment(
                 text,
-                "context_switch: the latency of small messages between ranks that share a core: it is that core's time.",
+                "context_switch: the latency of small messages between ranks that share a core, because the core \
+                 spends this time.",
             );
             let _ = writeln!(text, "context_switch = \"{}\"", span(switch));
         }
@@ -112,7 +121,8 @@ impl MeasuredMachine {
         }
         comment(
             text,
-            "How much longer code takes with 1, 2, … ranks on a CMP: the median of kernels. The stencil is larger than most caches:",
+            "Slowdown of code with 1, 2, … ranks on a CMP: the median of the kernels. The stencil is larger than \
+             most caches:",
         );
         for (name, factors) in &speed.slowdowns {
             let factors: Vec<String> = factors.iter().map(|factor| format!("{factor:.3}")).collect();
@@ -143,7 +153,7 @@ impl MeasuredMachine {
         let (size, rate) = (format!("{:.0} KiB", cache / 1024.0), bandwidth(1.0 / copied));
         comment(
             text,
-            &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of them."),
+            &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of buffers."),
         );
         // The value has as many digits as memory_bandwidth, so the written value does not exceed memory_bandwidth.
         let moved = (2.0 * copied).min(memory);
@@ -168,10 +178,13 @@ impl MeasuredMachine {
             let from = fit.level.name();
             comment(
                 text,
-                &format!("NOT MEASURED: no ranks were this far apart. A copy of {from}, for a file to be complete."),
+                &format!(
+                    "NOT MEASURED: no ranks use this level. Values are those of {from}, so that the file is \
+                          complete."
+                ),
             );
         } else if fit.eager.is_none() {
-            comment(text, "Sends of all sizes tried ended without a receive.");
+            comment(text, "Sends of all tested sizes completed without a receive.");
         }
         link(text, &LinkFit { level, errors: if copied { Vec::new() } else { fit.errors.clone() }, ..fit.clone() });
     }

@@ -45,7 +45,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
         others.iter().for_each(|cluster| *sizes.entry(partition.clusters[*cluster].pairs).or_default() += 1);
         let sum: usize = sizes.iter().map(|(pairs, clusters)| pairs * clusters).sum();
         let most = sizes.keys().next_back().copied().unwrap_or(0);
-        let _ = writeln!(text, "  and {} smaller ones of {sum} pairs, {most} at most each", others.len());
+        let _ = writeln!(text, "  and {} smaller clusters with {sum} pairs, each with at most {most}", others.len());
     }
     if !partition.exceptions.is_empty() {
         let all = parameters.elements() * partition.matrices;
@@ -57,7 +57,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
 /// Returns the classes of pairs in an inferred machine, and notes on uncertain results.
 pub fn guess_summary(guess: &Guess) -> String {
     let shape = guess.shape;
-    let mut text = format!("nodes {}, CMPs a node {}, cores a CMP {}\n\n", shape.nodes, shape.cmps, shape.cores);
+    let mut text = format!("nodes {}, CMPs per node {}, cores per CMP {}\n\n", shape.nodes, shape.cmps, shape.cores);
     let right = |name| (name, Align::Right);
     let mut table = Table::new(&[right("kind"), right("pairs"), right("groups"), right("mean time")]);
     for (number, kind) in (1..).zip(&guess.structure.kinds) {

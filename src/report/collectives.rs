@@ -25,7 +25,7 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
         ("algorithm", Align::Left),
         ("calls", Align::Right),
         ("sizes", Align::Right),
-        ("time a rank", Align::Right),
+        ("time per rank", Align::Right),
         ("", Align::Right),
     ])
     .keyed(2);
@@ -45,7 +45,7 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     }
     let mut text = table.render();
     if rows.len() > ROWS {
-        text.push_str(&format!("  and {} more, in the JSON form\n", rows.len() - ROWS));
+        text.push_str(&format!("  and {} more rows, which the --json output lists\n", rows.len() - ROWS));
     }
     text
 }
@@ -54,11 +54,11 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
 pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
     let Some(all) = &outcome.other_algorithms else { return String::new() };
     if all.is_empty() {
-        return "  no other algorithms: no collective with a choice was called\n".to_owned();
+        return "  no other algorithms: no called collective has a choice of algorithms\n".to_owned();
     }
     let mut table = Table::new(&[
         ("collective", Align::Left),
-        ("all calls by", Align::Left),
+        ("algorithm of all calls", Align::Left),
         ("predicted", Align::Right),
         ("change", Align::Right),
     ]);
@@ -74,7 +74,7 @@ pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
     }
     let mut text = table.render();
     if all.len() > ROWS {
-        text.push_str(&format!("  and {} slower ones, in the JSON form\n", all.len() - ROWS));
+        text.push_str(&format!("  and {} slower algorithms, which the --json output lists\n", all.len() - ROWS));
     }
     text
 }

@@ -52,7 +52,7 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
         let rank = event["tid"].as_u64().unwrap_or(0);
         let track = event["pid"].as_u64().unwrap_or(0);
         if *tracks.entry(rank).or_insert(track) != track {
-            return Err(wrong("two runs beside each other: expected the timeline of one"));
+            return Err(wrong("the timeline has two runs: expected the timeline of one run"));
         }
         ranks.entry(rank).or_default().push(TimedCall { start: ps("ts"), length: ps("dur"), name });
     }
@@ -97,7 +97,7 @@ pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let last = |ends: &[u64]| ends.iter().copied().max().unwrap_or(0);
     line("end of the last call, s", [last(&ends_a), last(&ends_b)]);
     let sum = |ranks: &[Vec<TimedCall>]| ranks.iter().flatten().map(|call| call.length).sum();
-    line("in calls, all ranks, s", [sum(a), sum(b)]);
+    line("time in all calls, s", [sum(a), sum(b)]);
     let mut functions: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     for (which, ranks) in [a, b].into_iter().enumerate() {
         ranks.iter().flatten().for_each(|call| functions.entry(&call.name).or_default()[which] += call.length);
@@ -171,6 +171,6 @@ mod tests {
         assert_eq!(error, "t.json: expected the output of --timeline FILE.json; found no calls of ranks");
         let beside = perfetto_beside(&[("a", &found), ("b", &found)]);
         let error = calls_of_timeline("both.json", &beside).unwrap_err().to_string();
-        assert_eq!(error, "both.json: two runs beside each other: expected the timeline of one");
+        assert_eq!(error, "both.json: the timeline has two runs: expected the timeline of one run");
     }
 }

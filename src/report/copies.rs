@@ -26,7 +26,7 @@ pub(super) fn copies(outcome: &Outcome) -> String {
     row("through memory", copies.memory_count, copies.memory_bytes);
     let mut text = table.render();
     let mean = |sum: SimSpan, number: u64| SimSpan::from_ps(sum.as_ps() / number.max(1));
-    let mut facts = vec![format!("waiting for the core {} each", mean(copies.waited, copies.count))];
+    let mut facts = vec![format!("mean wait for the core {}", mean(copies.waited, copies.count))];
     if copies.memory_count > 0 {
         facts.push(format!("for memory {}", mean(copies.slowed, copies.memory_count)));
     }
@@ -74,11 +74,11 @@ pub(super) fn blocks(outcome: &Outcome) -> String {
     let mut text = format!("  {} computing", of(blocks.count, "block"));
     // The number of bytes that real code accesses is unknown.
     if blocks.bytes > 0 {
-        text.push_str(&format!(" moved {} at memory", volume(blocks.bytes)));
+        text.push_str(&format!(" moved {} through memory", volume(blocks.bytes)));
     }
     if let Some(each) = blocks.slowed.as_ps().checked_div(blocks.slowed_count) {
         let each = SimSpan::from_ps(each);
-        text.push_str(&format!("; others slowed {} by {each} each", count(blocks.slowed_count)));
+        text.push_str(&format!("; memory contention slowed {} by {each} on average", count(blocks.slowed_count)));
     }
     text + "\n"
 }
@@ -105,7 +105,7 @@ mod tests {
         found.begin(Bytes::new(3 << 20), SimSpan::from_ns(10));
         found.begin(Bytes::new(1 << 20), SimSpan::from_ns(30));
         outcome.copies = Some(found);
-        assert!(copies(&outcome).ends_with("  waiting for the core 20.00 ns each\n"), "{}", copies(&outcome));
+        assert!(copies(&outcome).ends_with("  mean wait for the core 20.00 ns\n"), "{}", copies(&outcome));
         found.begin_through_memory(Bytes::new(1 << 20), 3 << 20);
         (found.slowed, found.busiest_bytes) = (SimSpan::from_ns(500), 3 << 20);
         // The run uses half of the memory bandwidth.
@@ -113,7 +113,7 @@ mod tests {
         outcome.copies = Some(found);
         let text = copies(&outcome);
         assert!(text.contains("25.0%") && text.contains("75.0%"), "{text}");
-        let last = "  waiting for the core 20.00 ns each, for memory 500.0 ns, busiest memory 50.0%\n";
+        let last = "  mean wait for the core 20.00 ns, for memory 500.0 ns, busiest memory 50.0%\n";
         assert!(text.ends_with(last), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
@@ -139,11 +139,15 @@ mod tests {
         let mut found = BlockUse::default();
         found.add(Bytes::new(1_500_000_000), SimSpan::ZERO);
         let text = |found| blocks(&Outcome { blocks: Some(found), ..busy() });
-        assert_eq!(text(found), "  1 block computing moved 1.397 GiB at memory\n");
+        assert_eq!(text(found), "  1 block computing moved 1.397 GiB through memory\n");
         let mut code = BlockUse::default();
         code.add(Bytes::ZERO, SimSpan::from_us(2));
-        assert_eq!(text(code), "  1 block computing; others slowed 1 by 2.000 us each\n");
+        assert_eq!(text(code), "  1 block computing; memory contention slowed 1 by 2.000 us on average\n");
         found.add(Bytes::ZERO, SimSpan::from_us(3));
-        assert_eq!(text(found), "  2 blocks computing moved 1.397 GiB at memory; others slowed 1 by 3.000 us each\n");
+        assert_eq!(
+            text(found),
+            "  2 blocks computing moved 1.397 GiB through memory; memory contention slowed 1 by \
+                                 3.000 us on average\n"
+        );
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn shares(outcome: &Outcome) -> String {
     let known = if path.known.as_ps() == outcome.predicted.as_ps() {
         String::new()
     } else {
-        format!("  only the last {} of it are known: more was done than is kept\n", path.known)
+        format!("  only the last {} of the path are known: the number of steps is limited\n", path.known)
     };
-    format!("{ranks}\n{sites}  the path changed ranks {}\n{known}", plural(path.hops, "time"))
+    format!("{ranks}\n{sites}  the path moves to another rank {}\n{known}", plural(path.hops, "time"))
 }
 
 #[cfg(test)]
@@ -65,7 +65,9 @@ mod tests {
         let text = shares(&outcome);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("waitall at jacobi3d.toml:54 ") && !text.contains("main[0]"), "{text}");
-        assert!(text.contains("  and 2 more\n") && text.contains("  the path changed ranks 1 time\n"), "{text}");
-        assert!(text.ends_with("  only the last 900.0 ms of it are known: more was done than is kept\n"), "{text}");
+        assert!(text.contains("  and 2 more\n"), "{text}");
+        assert!(text.contains("  the path moves to another rank 1 time\n"), "{text}");
+        let end = "  only the last 900.0 ms of the path are known: the number of steps is limited\n";
+        assert!(text.ends_with(end), "{text}");
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn coverage(validation: &Validation) -> String {
         let (of_runs, of_points) = (percent(found?.runs_percent()), percent(found?.points_percent()));
         let runs = format!("{runs_inside} of {runs} runs ({of_runs})");
         let medians = format!("{points_inside} of {points} medians ({of_points})");
-        Some(wrapped(&format!("  95% by {what}: holds {runs}, {medians}"), 4))
+        Some(wrapped(&format!("  95% interval from {what}: contains {runs}, {medians}"), 4))
     };
     let lines = [line("noise", validation.coverage), line("the other points' errors", validation.likely)];
     lines.into_iter().flatten().collect()
@@ -56,7 +56,7 @@ pub(super) fn effects(validation: &Validation) -> String {
     let mut text = "\nEffects, switched off one at a time\n".to_owned();
     text.push_str(&table.render());
     if found.rows.len() == 1 {
-        text.push_str("  the platform file states none of these keys\n");
+        text.push_str("  the platform file states no key of an effect\n");
     }
     if !found.left_out.is_empty() {
         let keys = found.left_out.join(", ");
@@ -87,7 +87,7 @@ mod tests {
         for line in [
             "ranks 95% from to holds",
             "2 3.900 s 4.300 s 2 of 3",
-            "95% by noise: holds 3 of 6 runs (50.0%), 1 of 2 medians (50.0%)",
+            "95% interval from noise: contains 3 of 6 runs (50.0%), 1 of 2 medians (50.0%)",
         ] {
             assert!(squeezed.iter().any(|found| found == line), "{line} in\n{text}");
         }

@@ -22,7 +22,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
     for (name, share, what) in rows {
         table.row([name.to_owned(), percent(share), what.to_owned()]);
     }
-    table.render() + &format!("  with an ideal network {}\n", of.ideal)
+    table.render() + &format!("  predicted time with an ideal network {}\n", of.ideal)
 }
 
 /// Returns the increases of network latency that make the run 1, 2 and 5 % longer.
@@ -33,7 +33,7 @@ pub(super) fn tolerance(outcome: &Outcome) -> String {
     }
     let [first, second, third] = LatencyTolerance::PERCENT.map(|percent| format!("{percent} % longer"));
     let mut table = Table::new(&[
-        ("more latency until (to first order)", Align::Left),
+        ("added latency for a run (to first order)", Align::Left),
         (first.as_str(), Align::Right),
         (second.as_str(), Align::Right),
         (third.as_str(), Align::Right),
@@ -47,7 +47,7 @@ pub(super) fn tolerance(outcome: &Outcome) -> String {
         let parts = row(&|of| format!("+{:.1} %", 100.0 * of.more));
         table.row(std::iter::once(name.to_owned()).chain(parts));
         let spans = row(&|of| format!("+{}", of.added));
-        table.row(std::iter::once("  a smallest message".to_owned()).chain(spans));
+        table.row(std::iter::once("  per smallest message".to_owned()).chain(spans));
     }
     table.render()
 }

@@ -28,10 +28,10 @@ pub(super) fn table(outcome: &Outcome) -> String {
 pub(super) fn by_site(outcome: &Outcome) -> String {
     let Some(sites) = outcome.sites.as_ref().filter(|sites| !sites.is_empty()) else { return String::new() };
     if sites.iter().all(|one| one.site.is_none()) {
-        return "  calls by place: not known, as for a trace, which has names of functions only\n".to_owned();
+        return "  calls by position: unknown, as in a trace, which has no positions\n".to_owned();
     }
     let rows = sites.iter().map(|one| (CallName::called(&one.function, one.site.as_deref()), &one.total));
-    most(outcome, "calls by place", rows.collect())
+    most(outcome, "calls by position", rows.collect())
 }
 
 /// Returns whether each function has a single call site, so that both tables would have the same rows.
@@ -225,6 +225,6 @@ mod tests {
     fn a_trace_says_that_it_has_no_places() {
         let mut outcome = with_sites();
         outcome.sites.as_mut().unwrap().remove(0);
-        assert!(by_site(&outcome).starts_with("  calls by place: not known"));
+        assert!(by_site(&outcome).starts_with("  calls by position: unknown"));
     }
 }

@@ -21,11 +21,11 @@ pub(super) fn headline(outcome: &Outcome) -> String {
     }
     let model = match outcome.model.as_str() {
         "mcpsim" => String::new(),
-        "bigsim" => {
-            format!("  model            bigsim: two levels, ({nodes}, {})\n", u64::from(cmps) * u64::from(cores))
+        "two-level" | "bigsim" => {
+            format!("  model            two-level: ({nodes}, {})\n", u64::from(cmps) * u64::from(cores))
         }
         "hockney" | "logp" | "loggp" => {
-            format!("  model            {}: {nodes} processors, all as far apart\n", outcome.model)
+            format!("  model            {}: {nodes} processors, all equally far apart\n", outcome.model)
         }
         other => format!("  model            {}\n", clip(other, 50)),
     };
@@ -54,7 +54,7 @@ fn results(outcome: &Outcome) -> String {
     let line = |result: &AppResult| {
         let found = match &result.found {
             AppFigure::Value(value) => numbers::figure(*value, &clip(&result.unit, 16)),
-            AppFigure::Error(why) => format!("not worked out: {}", clip(why, 400)),
+            AppFigure::Error(why) => format!("not computed: {}", clip(why, 400)),
         };
         format!("  {:<width$} {found}\n", clip(&result.name, 32))
     };
@@ -264,7 +264,7 @@ mod tests {
   tiny                          1.000e-12 B/s
   huge                          1.000e300 flop/s
   off                           -1.000e-6 s
-  none                          not worked out: 1 / 0
+  none                          not computed: 1 / 0
 ";
         assert_eq!(super::results(&outcome), expected);
     }

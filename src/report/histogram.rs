@@ -39,8 +39,12 @@ impl Histogram {
             })?;
             let all = sizes.entry(size).or_default();
             let sum = all.checked_add(count).filter(|sum| sum.checked_mul(size.max(1)).is_some());
-            *all = sum
-                .ok_or_else(|| ConfigError::new(format!("{name}, line {number}: more than 2^64 bytes of messages")))?;
+            *all = sum.ok_or_else(|| {
+                ConfigError::new(format!(
+                    "{name}, line {number}: expected at most 2^64 bytes of \
+                                                         messages in all; found more"
+                ))
+            })?;
         }
         if sizes.values().all(|count| *count == 0) {
             return Err(ConfigError::new(format!("{name}: expected lines of count:size; found no messages")));
@@ -96,7 +100,7 @@ impl std::str::FromStr for Groups {
                 return Err(format!("{part}: expected the smaller size first"));
             }
             if let Some(last) = groups.last().filter(|last| last.end() >= group.start()) {
-                return Err(format!("{part}: expected sizes above {}, where the group before ends", last.end()));
+                return Err(format!("{part}: expected sizes above {} B, where the group before ends", last.end()));
             }
             groups.push(group);
         }
@@ -355,10 +359,14 @@ mod tests {
             error("9:99999999999999999999"),
             "h.txt, line 1: expected count:size, two whole numbers such as 128:4096; found \"9:99999999999999999999\""
         );
-        assert_eq!(error("2:18446744073709551615"), "h.txt, line 1: more than 2^64 bytes of messages");
+        assert_eq!(
+            error("2:18446744073709551615"),
+            "h.txt, line 1: expected at most 2^64 bytes of messages in all; \
+                          found more"
+        );
         let error = |text: &str| text.parse::<Groups>().unwrap_err();
         assert_eq!(error("40-32"), "40-32: expected the smaller size first");
-        assert_eq!(error("1-9,9-10"), "9-10: expected sizes above 9, where the group before ends");
+        assert_eq!(error("1-9,9-10"), "9-10: expected sizes above 9 B, where the group before ends");
         assert_eq!(error("a-b"), "expected sizes such as 32-40,69-80,4KiB-64KiB; found \"a-b\"");
         let error = |text: &str| Rates::read("r.csv", text).unwrap_err().to_string();
         assert_eq!(error("a,b\n1,2\n"), "r.csv: expected a table with the columns bytes and seconds");

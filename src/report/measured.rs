@@ -16,24 +16,25 @@ pub fn measured_summary(measured: &MeasuredMachine, again: &Samples) -> String {
         table.row(figures(fit, &measured.samples));
     }
     text.push_str(&table.render());
-    text.push_str("\nlatency: half a round trip, 0 B; bandwidth: best window; fit: mean, max error\n");
+    text.push_str(
+        "\nlatency: half a round trip of 0 B; bandwidth: of the best window of messages;\no_s, o_r: \
+                   overhead of a send and a receive; fit: mean and greatest error\n",
+    );
     let slowdown: Vec<String> = measured.speed.slowdown().iter().map(|factor| format!("{factor:.3}")).collect();
-    text.push_str(&format!("slowdown of code by ranks on a CMP: {}\n", slowdown.join(", ")));
+    text.push_str(&format!("slowdown of code with 1, 2, … computing ranks on a CMP: {}\n", slowdown.join(", ")));
     if let Some(MeasuredCaches { cache, copied }) = MeasuredCaches::of(&measured.samples) {
         let (mib, rate) = (cache / f64::from(1 << 20), Bandwidth::new(copied as u64).unwrap_or(Bandwidth::MAX));
-        text.push_str(&format!(
-            "caches of a CMP: {mib:.1} MiB of messages' buffers; beyond, its ranks copy {rate:.3}\n"
-        ));
+        text.push_str(&format!("caches of a CMP: {mib:.1} MiB of message buffers; more are copied at {rate:.3}\n"));
     }
     if let Some(effective) = measured.samples.effective_bandwidth.and_then(|rate| Bandwidth::new(rate as u64)) {
         text.push_str(&format!("effective bandwidth of all ranks (b_eff, rings): {effective}\n"));
     }
     let (all, apart) = measured.samples.counts();
-    text.push_str(&format!("{all} samples, {apart} far out\n"));
+    text.push_str(&format!("{all} samples, of which {apart} are outliers\n"));
     let checked: Vec<String> =
         measured.links.iter().flat_map(|fit| check(fit.level, &measured.samples, again)).collect();
     if !checked.is_empty() {
-        text.push_str("\nthe same tests on the platform written, simulated: errors of medians\n");
+        text.push_str("\nthe same tests, simulated on the written platform: errors of the medians\n");
         checked.iter().for_each(|line| text.push_str(line));
     }
     text
@@ -133,7 +134,7 @@ mod tests {
             states_noise: false,
         };
         let text = measured_summary(&measured, &samples);
-        assert!(text.contains("slowdown of code by ranks on a CMP: 1.000, 1.250"), "{text}");
+        assert!(text.contains("slowdown of code with 1, 2, … computing ranks on a CMP: 1.000, 1.250"), "{text}");
         // The caches of 38 MB hold eight send buffers of 1 MiB and as many receive buffers per rank, but not 16. Memory
         // transfers three bytes per copied byte.
         let told = text.lines().find(|line| line.starts_with("caches of a CMP: ")).unwrap();

@@ -13,7 +13,7 @@ const PAIRS: usize = 10;
 
 /// Returns the names of the levels in text. The two-level baseline has no level between node and core.
 pub(super) fn level_names(outcome: &Outcome) -> [&'static str; 3] {
-    let near = if outcome.model == "bigsim" { "intra-node" } else { "intra-CMP" };
+    let near = if ["two-level", "bigsim"].contains(&outcome.model.as_str()) { "intra-node" } else { "intra-CMP" };
     [near, "inter-CMP", "inter-node"]
 }
 

@@ -30,7 +30,7 @@ pub fn models_summary(
         text.push_str("\nLogP and LogGP: no overheads were measured\n");
         return text;
     }
-    text.push_str("\nLogP: t = L + 2 o; sends g apart; L/g under way (Culler and others 1993)\n");
+    text.push_str("\nLogP: t = L + 2 o; sends every g, L/g in flight (Culler and others 1993)\n");
     let mut table = Table::new(&headings(&["m", "L", "o", "o_s", "o_r", "g", "L/g", "error"]));
     for of in models {
         let Some(small) = of.log_p else { continue };
@@ -59,7 +59,7 @@ pub fn models_summary(
     }
     text.push_str(&table.render());
     text.push_str(&course(courses));
-    text.push_str("\nerror: of half round trips, mean and greatest; LogP's up to its own size\n");
+    text.push_str("\nerror, most: mean and greatest error of half round trips; LogP: up to size m\n");
     text
 }
 
@@ -86,7 +86,7 @@ fn ends(models: &[LevelModels]) -> String {
             off(per_byte, of.hockney.per_byte),
         ]);
     }
-    format!("\nFit at the smallest and largest sizes; a bent curve agrees at neither\n{}", table.render())
+    format!("\nThe fit at the smallest and largest sizes; off at both if the curve bends\n{}", table.render())
 }
 
 /// Returns LogP's parameters according to the measuring methods of university courses.
@@ -100,7 +100,7 @@ fn course(courses: &[(Level, Course)]) -> String {
         table.row([level(*of)].into_iter().chain(figures));
     }
     format!(
-        "\nA course's ways, N = {COURSE_MESSAGES}, {LOGP_BYTES} B: ping-pong; N sends over N; work between\n{}",
+        "\nLogP from simple tests, {COURSE_MESSAGES} messages of {LOGP_BYTES} B: ping-pong; sends; sends and work\n{}",
         table.render()
     )
 }

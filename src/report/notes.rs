@@ -21,12 +21,12 @@ const MOST_UNWAITED: usize = 5;
 pub(super) fn notes(outcome: &Outcome) -> String {
     let mut notes = String::new();
     if outcome.unreceived > 0 {
-        let (were, them) = if outcome.unreceived == 1 { ("was", "it") } else { ("were", "them") };
+        let were = if outcome.unreceived == 1 { "was" } else { "were" };
         let sent = plural(outcome.unreceived, "message");
         let first: Vec<String> = outcome.first_unreceived.iter().map(unreceived).collect();
         let told = if first.is_empty() { String::new() } else { format!(": {}", first.join("; ")) };
         let more = if outcome.unreceived > first.len() as u64 && !first.is_empty() { "; …" } else { "" };
-        notes.push_str(&wrapped(&format!("note: {sent} {were} sent and no receive took {them}{told}{more}")));
+        notes.push_str(&wrapped(&format!("note: {sent} {were} sent but never received{told}{more}")));
     }
     for requests in outcome.unwaited.iter().take(MOST_UNWAITED) {
         let ended = match requests.ranks {
@@ -38,7 +38,14 @@ pub(super) fn notes(outcome: &Outcome) -> String {
         notes.push_str(&wrapped(&format!("note: {ended} without waiting for {requests}{name} of {site}")));
     }
     if let Some(more) = outcome.unwaited.len().checked_sub(MOST_UNWAITED).filter(|&more| more > 0) {
-        notes.push_str(&format!("  note: there are such requests of {}\n", plural(more as u64, "other statement")));
+        notes.push_str(&format!(
+            "  note: ranks did not wait for requests of {} either\n",
+            plural(
+                more as u64,
+                "other \
+             statement"
+            )
+        ));
     }
     if let Some(most) = ranks_on_a_core(outcome) {
         let (ranks, cores) = (plural(u64::from(outcome.ranks), "rank"), plural(cores(outcome), "core"));
@@ -47,21 +54,29 @@ pub(super) fn notes(outcome: &Outcome) -> String {
             threads => format!(" of {threads} threads"),
         };
         let oversubscribed = if most > u64::from(outcome.threads) { "oversubscribed, " } else { "" };
-        notes.push_str(&format!("  note: {oversubscribed}{ranks} on {cores}{threads}, up to {} on one\n", count(most)));
+        notes.push_str(&format!(
+            "  note: {oversubscribed}{ranks} on {cores}{threads}, up to {} ranks per \
+             core\n",
+            count(most)
+        ));
     }
     for changed in outcome.shares_changed.iter().filter(|changed| changed.part >= MUCH) {
         let (level, part) = (changed.level.name(), percent(changed.part));
         let words = format!(
-            "note: {part} of the bytes at [{level}] had shares that changed under way, and its contention model judges them once: \
-             contention = \"fair\" follows them"
+            "note: for {part} of the bytes at level {level}, the share of the bandwidth changed during the \
+             transfer, but the contention model of [{level}] sets shares only at the start; contention = \"fair\" \
+             follows the changes"
         );
         notes.push_str(&wrapped(&words));
     }
     for UnreadKeys { table, keys } in &outcome.unread_keys {
         let place = if matches!(table.as_str(), "cmp" | "node") { " within a node" } else { "" };
         let model = if keys.iter().all(|key| key == "loads") { "measured" } else { "fair" };
-        let words =
-            format!("note: [{table}] states {}, which only contention = \"{model}\"{place} reads", keys.join(", "));
+        let words = format!(
+            "note: the platform states {} in [{table}], which has an effect only with contention = \
+                     \"{model}\"{place}",
+            keys.join(", ")
+        );
         notes.push_str(&wrapped(&words));
     }
     notes
@@ -71,7 +86,7 @@ pub(super) fn notes(outcome: &Outcome) -> String {
 fn unreceived(message: &UnreceivedMessage) -> String {
     let UnreceivedMessage { from, to, tag, bytes, site, .. } = message;
     let by = site.as_ref().map_or(String::new(), |site| format!(", by {site}"));
-    format!("rank {from} to {to}, tag {tag}, {}{by}", Bytes::new(*bytes))
+    format!("from rank {from} to rank {to}, tag {tag}, {}{by}", Bytes::new(*bytes))
 }
 
 /// Wraps a note to lines of at most 80 columns.
@@ -152,7 +167,8 @@ mod tests {
         outcome.per_rank[1].core = outcome.per_rank[0].core;
         assert_eq!(
             notes(&outcome),
-            "  note: 1 message was sent and no receive took it\n  note: oversubscribed, 16 ranks on 16 cores, up to 2 on one\n"
+            "  note: 1 message was sent but never received\n  note: oversubscribed, 16 ranks on 16 cores, up to 2 \
+             ranks per core\n"
         );
         let message = UnreceivedMessage {
             left: SimTime::ZERO,
@@ -165,12 +181,16 @@ mod tests {
         let outcome = Outcome { unreceived: 3, first_unreceived: vec![message; 2], ..busy() };
         assert_eq!(
             notes(&outcome),
-            "  note: 3 messages were sent and no receive took them: rank 0 to 1, tag 7, 2\n    KiB, by isend at \
-             ring.toml:7; rank 0 to 1, tag 7, 2 KiB, by isend at\n    ring.toml:7; …\n"
+            "  note: 3 messages were sent but never received: from rank 0 to rank 1, tag 7, 2\n    \
+             KiB, by isend at ring.toml:7; from rank 0 to rank 1, tag 7, 2 KiB, by isend\n    at ring.toml:7; …\n"
         );
         let mut outcome = huge();
         outcome.ranks *= 2;
-        assert!(notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 on one"), "{}", notes(&outcome));
+        assert!(
+            notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 ranks per core"),
+            "{}",
+            notes(&outcome)
+        );
     }
 
     #[test]
@@ -188,7 +208,7 @@ mod tests {
              note: 8 ranks ended without waiting for 16 requests of irecv at ring.toml:6\n"
         );
         let many = of(vec![requests(None, 1); 7]);
-        assert!(many.ends_with("  note: there are such requests of 2 other statements\n"), "{many}");
+        assert!(many.ends_with("  note: ranks did not wait for requests of 2 other statements either\n"), "{many}");
     }
 
     #[test]
@@ -198,8 +218,9 @@ mod tests {
         assert_eq!(of(0.24), "");
         assert_eq!(
             of(0.5),
-            "  note: 50.0% of the bytes at [inter_node] had shares that changed under way,\n    \
-             and its contention model judges them once: contention = \"fair\" follows them\n"
+            "  note: for 50.0% of the bytes at level inter_node, the share of the bandwidth\n    \
+             changed during the transfer, but the contention model of [inter_node] sets\n    \
+             shares only at the start; contention = \"fair\" follows the changes\n"
         );
     }
 
@@ -211,14 +232,17 @@ mod tests {
             keys: keys.iter().map(|key| (*key).to_owned()).collect(),
         };
         outcome.unread_keys = vec![of("intra_cmp", &["loads"])];
-        assert_eq!(notes(&outcome), "  note: [intra_cmp] states loads, which only contention = \"measured\" reads\n");
+        assert_eq!(
+            notes(&outcome),
+            "  note: the platform states loads in [intra_cmp], which has an effect only with\n    \
+             contention = \"measured\"\n"
+        );
         outcome.unread_keys =
             vec![of("inter_node", &["capacity", "duplex"]), of("cmp", &["cache", "copy_bandwidth", "copy_traffic"])];
         assert_eq!(
             notes(&outcome),
-            "  note: [inter_node] states capacity, duplex, which only contention = \"fair\"\n    reads\n  \
-             note: [cmp] states cache, copy_bandwidth, copy_traffic, which only contention\n    \
-             = \"fair\" within a node reads\n"
+            "  note: the platform states capacity, duplex in [inter_node], which has an\n    effect only with contention = \"fair\"\n  \
+             note: the platform states cache, copy_bandwidth, copy_traffic in [cmp], which\n    has an effect only with contention = \"fair\" within a node\n"
         );
     }
 

@@ -47,13 +47,17 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
         json!({ "kind": "validation", "cases": cases(name, text)? })
     };
     if let (Some((timeline, _)), false) = (timeline, data["kind"] == "run") {
-        return Err(wrong(timeline, "a timeline belongs to a run; found results of several"));
+        return Err(wrong(
+            timeline,
+            "--timeline: expected the results of one run to go with the timeline; found \
+                                    results of several",
+        ));
     }
     // The escapes remove `</` and `<!--` from the script element, where they would end the element or start a comment.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let page = PAGE.replacen("@DATA@", &data, 1);
     if page.len() > LONGEST {
-        return Err(wrong(name, format!("the page would have {} bytes: expected at most {LONGEST}", page.len())));
+        return Err(wrong(name, format!("the page would have {} bytes: expected at most {LONGEST} bytes", page.len())));
     }
     Ok(page)
 }
@@ -96,7 +100,8 @@ fn cases(name: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
     let header = reader.headers().map_err(|error| wrong(name, error))?.clone();
     let column = |wanted: &str| {
         header.iter().position(|column| column == wanted).ok_or_else(|| {
-            let what = "expected JSON of a run or a study, or a table that mcpsim validate wrote";
+            let what = "expected the --json output of a run, study.json of a sweep, or the --csv output of mcpsim \
+                        validate";
             wrong(name, format!("{what}; found no column {wanted}"))
         })
     };
@@ -118,7 +123,7 @@ fn cases(name: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
         }));
     }
     if found.is_empty() {
-        return Err(wrong(name, "expected points of cases; found none"));
+        return Err(wrong(name, "expected a row for each point of a case; found no rows"));
     }
     Ok(found.into_iter().map(|(name, points)| json!({ "name": name, "points": points })).collect())
 }
@@ -151,11 +156,16 @@ mod tests {
         );
         assert_eq!(
             error("a,b\n"),
-            "x: expected JSON of a run or a study, or a table that mcpsim validate wrote; found no column case"
+            "x: expected the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate; \
+             found no column case"
         );
         let study = json!({ "mcpsim": "0", "study": "s", "axes": [], "points": [] }).to_string();
         let studied = page("x", &study, Some(("t.json", "{}"))).unwrap_err().to_string();
-        assert_eq!(studied, "t.json: a timeline belongs to a run; found results of several");
+        assert_eq!(
+            studied,
+            "t.json: --timeline: expected the results of one run to go with the timeline; found \
+                             results of several"
+        );
     }
 
     #[test]

@@ -32,6 +32,9 @@ const CHARGED: [ChargedPart; 10] = [
 ];
 const OTHER: &str = "  other";
 
+/// Caption of the parts.
+const IMBALANCE: &str = "  imbalance: compute time on the path beyond the mean over ranks\n";
+
 /// Returns the parts of the critical path, whose sum is the predicted time; empty if the path was not recorded.
 pub(super) fn parts(outcome: &Outcome) -> String {
     let path = &outcome.path;
@@ -86,7 +89,11 @@ pub(super) fn parts(outcome: &Outcome) -> String {
             }
         }
     }
-    table.render()
+    let mut text = table.render();
+    if path.imbalance > SimSpan::ZERO {
+        text.push_str(IMBALANCE);
+    }
+    text
 }
 
 /// Least saving, as a fraction of the predicted time, that is shown.
@@ -140,6 +147,7 @@ mod tests {
             "contention . 9.870 ms 1.1% - 9.870 ms",
             "adapter in . 9.800 ms 1.1% - 9.800 ms",
             "gap . 70.00 us <0.1% - 70.00 us",
+            "imbalance: compute time on the path beyond the mean over ranks",
         ];
         assert_eq!(words, expected, "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");

@@ -36,7 +36,7 @@ pub fn regression_summary(fit: &Regression) -> String {
         text.push('\n');
         text.push_str(&table.render());
         if fit.unknowns.iter().any(|unknown| unknown.standard_error.is_none()) {
-            text.push_str("  no standard errors: as many unknowns as points, which the formula meets\n");
+            text.push_str("  no standard errors: the formula has as many unknowns as there are points\n");
         }
     }
     if fit.points.len() <= LISTED {
@@ -57,7 +57,7 @@ pub fn regression_summary(fit: &Regression) -> String {
     if let Some(worst) = fit.worst() {
         let at = if worst.label.is_empty() { String::new() } else { format!(" at {}", clip(&worst.label, 40)) };
         text.push_str(&format!(
-            "\n  off    {:.3}% in the mean, at most {:.3}%{at}; root mean square {}\n",
+            "\n  error  {:.3}% mean, {:.3}% greatest{at}; root mean square {}\n",
             fit.mean_percent(),
             worst.percent().abs(),
             seconds(fit.rms_s())
@@ -132,7 +132,7 @@ mod tests {
             "  unknown      value  standard error",
             "  Tv       9.1023e-4               -    910.2 us",
             "  t        2.0213e-4               -    202.1 us",
-            "  no standard errors: as many unknowns as points, which the formula meets",
+            "  no standard errors: the formula has as many unknowns as there are points",
             "",
             "  point  time_s  formula    off",
         ];

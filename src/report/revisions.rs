@@ -62,7 +62,7 @@ pub fn revisions_summary(table: &RevisionTable) -> String {
         text.push_str(match ran {
             0 => "  no revision has a result\n",
             _ if rows.iter().all(|row| row.time_change.is_none()) => "  no two revisions can be compared\n",
-            _ => "  nothing changed beyond noise\n",
+            _ => "  no revision changed a result beyond noise\n",
         });
     }
     for line in changed {
@@ -70,8 +70,8 @@ pub fn revisions_summary(table: &RevisionTable) -> String {
     }
     if table.bisected {
         text.push_str(&match &table.first_change {
-            Some(hash) => format!("  the first revision that differs from the first of all is {hash}\n"),
-            None => "  no first change: the first and the last revision do not differ, or one has no runs\n".to_owned(),
+            Some(hash) => format!("  the first revision that differs from the oldest revision is {hash}\n"),
+            None => "  no change found: the oldest and the newest revision do not differ, or one failed\n".to_owned(),
         });
     }
     text
@@ -96,7 +96,7 @@ fn changes(row: &RevisionRow) -> Vec<String> {
         };
         let how = match change.p {
             Some(p) => format!("p {}", p_text(p)),
-            None => "exact: the runs of each are equal".to_owned(),
+            None => "exact: all runs of a revision are equal".to_owned(),
         };
         let arguments = if row.arguments.is_empty() { String::new() } else { format!(" with {}", row.arguments) };
         let what = if what == "time" { String::new() } else { format!(" {what}") };

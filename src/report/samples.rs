@@ -90,7 +90,7 @@ pub(crate) fn huge() -> Outcome {
         peak_rss_bytes: 93 << 30,
         profile: Vec::new(),
     };
-    outcome.model = "bigsim".to_owned();
+    outcome.model = "two-level".to_owned();
     outcome
 }
 

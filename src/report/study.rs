@@ -190,17 +190,17 @@ pub fn study_summary(results: &Results) -> String {
             let seeds = if runs == 1 { String::new() } else { format!(" (mean of {runs} seeds)") };
             text.push_str(&with_label(&format!("  best   {time}{seeds}"), &label, 9));
             if equals > 0 {
-                text.push_str(&format!("         and {} more as fast\n", count(equals as u64)));
+                text.push_str(&format!("         and {} other points are as fast\n", count(equals as u64)));
             }
         }
     }
     let paying = results.pays_off(&all);
     if let Some(gain) = results.asked.gain.filter(|_| !paying.is_empty()) {
-        text.push_str(&format!("\n  ranks pay off while doubling them is at least {gain} times as fast:\n"));
+        text.push_str(&format!("\n  doubling the ranks makes the run at least {gain} times as fast:\n"));
         for pays in paying {
             let label = results.label(&all[pays.combination], &pays.columns);
-            let more = if pays.ends { "" } else { ", the most there are" };
-            text.push_str(&with_label(&format!("    up to {}{more}", count(pays.ranks)), &label, 6));
+            let more = if pays.ends { "" } else { ", the most in this study" };
+            text.push_str(&with_label(&format!("    up to {} ranks{more}", count(pays.ranks)), &label, 6));
         }
     }
     text
@@ -417,7 +417,7 @@ mod tests {
         let more = study_summary(&results(&["run.ranks=1..500"], |index| Ok(outcome(900 - index as u64))));
         assert_eq!(more, "study: 500 points\n\n  best   401.0 us  with run.ranks=500\n");
         let equal = study_summary(&results(&["run.ranks=1,2,3"], |_| Ok(outcome(5))));
-        assert!(equal.ends_with("with run.ranks=1\n         and 2 more as fast\n"), "{equal}");
+        assert!(equal.ends_with("with run.ranks=1\n         and 2 other points are as fast\n"), "{equal}");
     }
 
     #[test]
@@ -444,9 +444,9 @@ mod tests {
             "  best   300.0 us  with app.n=1 run.ranks=4",
             "  best   400.0 us  with app.n=2 run.ranks=4",
             "",
-            "  ranks pay off while doubling them is at least 1.5 times as fast:",
-            "    up to 2  with app.n=1",
-            "    up to 4, the most there are  with app.n=2",
+            "  doubling the ranks makes the run at least 1.5 times as fast:",
+            "    up to 2 ranks  with app.n=1",
+            "    up to 4 ranks, the most in this study  with app.n=2",
         ];
         let text = study_summary(&found);
         assert_eq!(text.lines().collect::<Vec<_>>(), expected, "{text}");

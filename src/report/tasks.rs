@@ -19,7 +19,7 @@ const ARRIVALS: usize = 10;
 /// Returns the short text for the report of a run.
 pub(super) fn brief(tasks: Option<&TaskAnalysis>) -> String {
     let Some(tasks) = tasks else { return String::new() };
-    format!("Fragments (mcpsim tasks says more)\n{}{}", totals(tasks), threads(tasks))
+    format!("Fragments (mcpsim tasks RUN.json prints more)\n{}{}", totals(tasks), threads(tasks))
 }
 
 /// Returns the full text of the analysis. `name` is the name of the run.
@@ -47,16 +47,16 @@ pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     };
     row("time".to_owned(), &|tasks| tasks.end.to_string());
     row("fragments".to_owned(), &|tasks| count(tasks.total));
-    row("that waited for data".to_owned(), &|tasks| count(tasks.waited));
-    row("90% had come to wait at".to_owned(), &|tasks| tasks.stages[1].came_p90.to_string());
+    row("fragments that waited".to_owned(), &|tasks| count(tasks.waited));
+    row("90% of them waited from".to_owned(), &|tasks| tasks.stages[1].came_p90.to_string());
     row("mean wait for data".to_owned(), &|tasks| tasks.stages[1].mean.to_string());
     row("mean time in the queue".to_owned(), &|tasks| tasks.stages[2].mean.to_string());
-    row("most at a time".to_owned(), &|tasks| count(tasks.series.held.most));
+    row("most fragments at a time".to_owned(), &|tasks| count(tasks.series.held.most));
     for (number, what) in ["useful", "overhead", "idle"].into_iter().enumerate() {
         row(format!("threads {what}"), &|tasks| percent(shares(tasks)[number]));
     }
     let gap = if legend.is_empty() { "" } else { "\n" };
-    format!("Beside each other\n{legend}{gap}{}", table.render())
+    format!("Comparison of the runs\n{legend}{gap}{}", table.render())
 }
 
 /// Returns the totals. The terms are those of the runtime system's own analysis tool.
@@ -84,7 +84,7 @@ fn threads(tasks: &TaskAnalysis) -> String {
     let (threads, work, least) = (count(bounds.threads), time(bounds.work_s), time(bounds.least_s));
     format!(
         "  useful {useful}, overhead {overhead}, idle {idle} of {threads} threads' time\n  \
-         work {work}; over the threads, the least time: {least}\n"
+         work {work}; least time, with all threads busy: {least}\n"
     )
 }
 
@@ -97,7 +97,7 @@ fn stages(tasks: &TaskAnalysis) -> String {
         right("median"),
         right("90%"),
         right("longest"),
-        right("90% came"),
+        right("90% began"),
     ]);
     for stage in &tasks.stages {
         let spans = [stage.mean, stage.median, stage.p90, stage.most].map(|span| span.to_string());
@@ -113,7 +113,7 @@ fn over_time(tasks: &TaskAnalysis) -> String {
     for (name, series) in named.chain([("all", &tasks.series.held)]) {
         table.row([name.to_owned(), count(series.most), series.most_at.to_string()]);
     }
-    format!("Fragments at a time\n{}", table.render())
+    format!("Greatest number of fragments at a time\n{}", table.render())
 }
 
 fn by_arrival(tasks: &TaskAnalysis) -> String {
@@ -121,7 +121,7 @@ fn by_arrival(tasks: &TaskAnalysis) -> String {
         return String::new();
     };
     let mut table = Table::new(&[
-        ("came up to", Align::Left),
+        ("arrived by", Align::Left),
         ("fragments", Align::Right),
         ("mean wait", Align::Right),
         ("longest", Align::Right),
@@ -139,7 +139,7 @@ fn by_arrival(tasks: &TaskAnalysis) -> String {
         let until = SimTime::from_ps((step * (number * together) as u64).min(tasks.end.as_ps()));
         table.row([until.to_string(), count(all), mean.to_string(), longest.to_string()]);
     }
-    format!("Wait for data by arrival\n{}", table.render())
+    format!("Wait for data by time of arrival\n{}", table.render())
 }
 
 fn processes(tasks: &TaskAnalysis) -> String {

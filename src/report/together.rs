@@ -44,14 +44,14 @@ pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
     let mut any = false;
     for (kind, fits) in kinds {
         for fit in fits.iter().filter(grows) {
-            let start = fit.start.map_or("not above 0 at all n".to_owned(), |growth| form(growth, 1e6));
+            let start = fit.start.map_or("not above 0 for every n".to_owned(), |growth| form(growth, 1e6));
             let byte = fit.per_byte.map_or(String::new(), |growth| form(growth, 1e9));
             growths.row([collective_word(fit.collective).to_owned(), (*kind).to_owned(), start, byte]);
             any = true;
         }
     }
     if any {
-        text.push_str("\ngrowth with n, and its mean error\n");
+        text.push_str("\ngrowth of t0 and 1/r_inf with n, and the mean error of this fit\n");
         text.push_str(&growths.render());
     }
     text
@@ -93,7 +93,7 @@ pub fn effective_summary(ranks: u32, kinds: &[(&str, Effective)]) -> String {
     let mut table = Table::new(&[
         ("", Align::Left),
         ("b_eff", Align::Right),
-        ("a rank", Align::Right),
+        ("per rank", Align::Right),
         ("rings, L_max", Align::Right),
         ("random, L_max", Align::Right),
         ("ring latency", Align::Right),

@@ -93,7 +93,7 @@ pub fn validation_summary(validation: &Validation, shown: ShownPoints) -> String
     let mut text = line(format!("{}: {}", validation.case, validation.about));
     text.push_str(&line(format!("  measured on {}, {}", told("machine"), told("date"))));
     text.push_str(&format!(
-        "  {} points predicted, {} given for calibration\n",
+        "  {} points predicted, {} used for calibration\n",
         count(predicted.len() as u64),
         count(given.len() as u64)
     ));
@@ -120,7 +120,7 @@ fn calibrated(validation: &Validation) -> String {
         ("for", Align::Left),
         ("value", Align::Right),
         ("from", Align::Right),
-        ("off by", Align::Right),
+        ("residual", Align::Right),
     ]);
     for found in &validation.models[0].calibrated {
         let by: Vec<String> = found.by.iter().map(|(column, cell)| format!("{column} {cell}")).collect();
@@ -142,7 +142,7 @@ fn furthest(validation: &Validation, mut predicted: Vec<&ValidatedPoint>) -> Str
     predicted.sort_by(|a, b| b.error_percent(0).abs().total_cmp(&a.error_percent(0).abs()));
     predicted.truncate(FURTHEST);
     let table = points(validation, &predicted, ShownPoints::Furthest);
-    format!("\nPredicted: {FURTHEST} of {all} points, furthest off first; --points shows all\n{table}")
+    format!("\nPredicted: {FURTHEST} of {all} points, largest error first; --points shows all\n{table}")
 }
 
 fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoints) -> String {
@@ -241,13 +241,13 @@ fn errors(validation: &Validation) -> String {
     text.push_str(&order(validation));
     text.push_str(&effects::coverage(validation));
     let Some(limit) = validation.limit else {
-        text.push_str("  no limit is stated: [limit] of case.toml has none\n");
+        text.push_str("  no limit of the error: case.toml has no [limit]\n");
         return text;
     };
     let verdict = if validation.passes() { "within" } else { "OVER" };
-    let judged = limit.max_spread_percent.map_or(String::new(), |most| format!(" where the spread is up to {most}%"));
+    let judged = limit.max_spread_percent.map_or(String::new(), |most| format!("; spread up to {most}%"));
     text.push_str(&format!(
-        "  {verdict} the limit of {} mean, {} at most{judged}\n",
+        "  {verdict} the limit of the error: {} mean, {} greatest{judged}\n",
         percent(limit.mean_percent),
         percent(limit.max_percent)
     ));
@@ -259,7 +259,7 @@ fn order(validation: &Validation) -> String {
     let line = |errors: &ModelErrors| {
         let OrderFound { groups, best_found, lost_percent, rank_correlation } = errors.order?;
         let (model, lost) = (clip(&errors.model, 8), percent(lost_percent));
-        let found = format!("fastest found in {best_found} of {groups}, {lost} lost");
+        let found = format!("fastest point found in {best_found} of {groups} groups, {lost} lost otherwise");
         Some(wrapped(&format!("  order, {model}: {found}, rank correlation {rank_correlation:.3}"), 4))
     };
     validation.models.iter().filter_map(line).collect()
@@ -364,7 +364,7 @@ pub(super) mod tests {
             limit: Some(Limit { mean_percent: 8.0, max_percent: 9.0, max_spread_percent: None }),
             columns: vec!["kind".to_owned(), "ranks".to_owned()],
             plot: Some(Plot { x: "ranks".to_owned(), curves: vec!["kind".to_owned()], figures: vec![] }),
-            models: vec![model("mcpsim", 0), model("bigsim", 1)],
+            models: vec![model("mcpsim", 0), model("two-level", 1)],
             points,
             left_out: BTreeMap::from([("too short".to_owned(), 2)]),
             coverage: None,
@@ -378,23 +378,24 @@ pub(super) mod tests {
         let expected = [
             "sample: what it shows",
             "  measured on a machine, 2020",
-            "  2 points predicted, 1 given for calibration",
+            "  2 points predicted, 1 used for calibration",
             "  2 left out: too short",
             "",
             "Calibrated",
-            "  parameter  for           value     from  off by",
+            "  parameter  for           value     from  residual",
             "  app.work   kind a,b  8.00000 s  1 point    0.0%",
             "",
             "Predicted",
-            "  ranks  measured  spread   mcpsim   error   bigsim   error",
+            "  ranks  measured  spread   mcpsim   error   two-level   error",
             "      2   4.000 s    2.5%  4.200 s   +5.0%  4.400 s  +10.0%",
             "      4   2.000 s   30.0%  1.800 s  -10.0%  1.600 s  -20.0%",
             "",
-            "  mean error       points  mcpsim    max   bias  bigsim    max   bias",
+            "  mean error       points  mcpsim    max   bias  two-level    max   bias",
             "  spread up to 5%       1    5.0%   5.0%  +5.0%   10.0%  10.0%  +10.0%",
             "  all                   2    7.5%  10.0%  -2.5%   15.0%  20.0%  -5.0%",
-            "  order, mcpsim: fastest found in 1 of 2, 3.0% lost, rank correlation 0.900",
-            "  OVER the limit of 8.0% mean, 9.0% at most",
+            "  order, mcpsim: fastest point found in 1 of 2 groups, 3.0% lost otherwise, rank",
+            "    correlation 0.900",
+            "  OVER the limit of the error: 8.0% mean, 9.0% greatest",
         ];
         let text = validation_summary(&sample(), ShownPoints::Furthest);
         let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -425,17 +426,18 @@ pub(super) mod tests {
         let squeezed: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
-            "ranks measured spread mcpsim error bigsim error logp error",
+            "ranks measured spread mcpsim error two-level error logp error",
             "mean error points model mean max bias",
             "all 2 mcpsim 7.5% 10.0% -2.5%",
-            "bigsim 15.0% 20.0% -5.0%",
+            "two-level 15.0% 20.0% -5.0%",
             "logp 15.0% 20.0% -5.0%",
         ] {
             assert!(squeezed.iter().any(|found| found == line), "{line} in\n{text}");
         }
         let table = validations_table(&[validation]);
         let heading: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
-        assert_eq!(heading[5..], ["bigsim", "mean", "max", "logp", "mean", "max"]);
+        assert_eq!(heading[5..], ["two-level", "mean", "max"]);
+        assert!(table.lines().any(|line| line.split_whitespace().eq(["case", "logp", "mean", "max"])), "{table}");
     }
 
     #[test]
@@ -452,12 +454,12 @@ pub(super) mod tests {
         let short = validation_summary(&validation, ShownPoints::Furthest);
         let from = short.lines().position(|line| line.starts_with("Predicted")).unwrap();
         let lines: Vec<&str> = short.lines().skip(from).collect();
-        assert_eq!(lines[0], "Predicted: 10 of 34 points, furthest off first; --points shows all");
+        assert_eq!(lines[0], "Predicted: 10 of 34 points, largest error first; --points shows all");
         assert_eq!(lines[1].split_whitespace().collect::<Vec<_>>(), ["ranks", "measured", "mcpsim", "error"]);
         assert_eq!(lines[2].split_whitespace().next(), Some("33"));
         assert_eq!((lines[11].split_whitespace().next(), lines[12]), (Some("24"), ""));
         let all = validation_summary(&validation, ShownPoints::All);
-        assert!(all.contains("\nPredicted\n") && all.contains("bigsim   error\n"), "{all}");
+        assert!(all.contains("\nPredicted\n") && all.contains("two-level   error\n"), "{all}");
         assert_eq!(all.lines().count(), short.lines().count() + 24);
     }
 
@@ -467,7 +469,7 @@ pub(super) mod tests {
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(rows.len(), 7);
         assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000,,,,,,");
-        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,bigsim,3,2,1.8,2.6,1.6,-20.000,,,,,,");
+        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,two-level,3,2,1.8,2.6,1.6,-20.000,,,,,,");
     }
 
     #[test]

@@ -119,14 +119,15 @@ impl Repository {
             .map_err(|_| wrong("git cannot list this range"))?;
         let rest: Vec<String> = list.lines().map(str::to_owned).collect();
         if rest.is_empty() {
-            return Err(wrong("expected an older revision first; nothing leads from the first to the second"));
+            return Err(wrong("expected the older revision first; the first revision is no ancestor of the second"));
         }
         Ok(std::iter::once(from).chain(rest).collect())
     }
 
     fn commit(&self, hash: &str) -> Result<Commit, RevisionError> {
         let told = self.git(&["log", "-1", "--format=%cs%x09%s", hash]);
-        let told = told.map_err(|_| RevisionError::input(format!("--repo {}: git cannot tell {hash}", self.shown)))?;
+        let what = || format!("--repo {}: git cannot show the revision {hash}", self.shown);
+        let told = told.map_err(|_| RevisionError::input(what()))?;
         let (date, subject) = told.trim_end().split_once('\t').unwrap_or(("", ""));
         Ok(Commit { hash: hash.to_owned(), date: date.to_owned(), subject: subject.to_owned() })
     }

@@ -299,8 +299,8 @@ impl<'a> RevisionTest<'a> {
             // A real run has no simulated ranks, so its Outcome has only a time.
             return Ok(Outcome { predicted: SimTime::ZERO + span, ..Outcome::default() });
         }
-        let place =
-            tempfile::tempdir().map_err(|error| RevisionError::input(format!("no temporary directory: {error}")))?;
+        let place = tempfile::tempdir()
+            .map_err(|error| RevisionError::input(format!("cannot create a temporary directory: {error}")))?;
         let json = place.path().join("outcome.json");
         let mut words = vec!["run".to_owned(), "--quiet".to_owned(), "--json".to_owned(), json.display().to_string()];
         words.extend(["--seed".to_owned(), (request.seed + u64::from(repeat)).to_string()]);

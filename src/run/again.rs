@@ -32,8 +32,12 @@ impl Resolved {
         let trace = prediction.trace.take();
         let (again, recording) = match &trace {
             Some(trace) if is_real => {
-                let scratch =
-                    |error: std::io::Error| PredictError::input(format!("{option}: no scratch file: {error}"));
+                let scratch = |error: std::io::Error| {
+                    PredictError::input(format!(
+                        "{option}: cannot create a temporary file: \
+                    {error}"
+                    ))
+                };
                 let mut file = tempfile::Builder::new().suffix(".trace").tempfile().map_err(scratch)?;
                 file.write_all(trace).map_err(scratch)?;
                 (self.clone().replaying(file.path()), Some(file))

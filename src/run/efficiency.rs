@@ -18,7 +18,7 @@ impl Resolved {
     /// threads compute as well as ranks.
     pub fn efficiencies_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         if let Model::Textbook(_) = self.settings.model {
-            return Err(PredictError::input("--efficiencies: expected model mcpsim or bigsim".to_owned()));
+            return Err(PredictError::input("--efficiencies: expected --model mcpsim or two-level".to_owned()));
         }
         if let Application::Described(app) = &self.application
             && app.has_fragments()

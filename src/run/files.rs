@@ -13,7 +13,7 @@ use crate::config::is_input;
 /// The existing file at `path` is an input of this process.
 pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     match is_input(path) {
-        true => Err(io::Error::other("this command reads this file, expected another file")),
+        true => Err(io::Error::other("expected another file to write, because this command also reads this file")),
         false => Ok(()),
     }
 }

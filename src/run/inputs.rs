@@ -105,7 +105,7 @@ fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String
                 None => format!("{process} has none"),
             })
             .collect();
-        Some(format!("{name} differs between hosts, expected the same everywhere: {}", each.join("; ")))
+        Some(format!("{name} differs between hosts: expected the same file on all hosts: {}", each.join("; ")))
     })
 }
 
@@ -127,7 +127,7 @@ mod tests {
             process(1, &[("library libx.so", "/a/libx.so", "1"), ("the trace", "t.trace", "5")]),
             process(2, &[("library libx.so", "/b/libx.so", "2"), ("the trace", "t.trace", "5")]),
         ];
-        let text = "library libx.so differs between hosts, expected the same everywhere: process 0 on node0 has \
+        let text = "library libx.so differs between hosts: expected the same file on all hosts: process 0 on node0 has \
                     /a/libx.so with digest 1; process 2 on node2 has /b/libx.so with digest 2";
         for presence in [Presence::Everywhere, Presence::WhereOpened] {
             assert_eq!(difference(&all, presence).as_deref(), Some(text));

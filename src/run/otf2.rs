@@ -71,14 +71,20 @@ pub(crate) fn run_to_end(command: &mut Command, what: &str) -> Result<(), Predic
 /// The OTF2 library is missing or cannot read the archive, or the archive has errors or unsupported content.
 pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictError> {
     let wrong = |what: String| PredictError::input(format!("{name}: {what}"));
-    let scratch = tempfile::tempdir().map_err(|error| wrong(format!("cannot make a temporary directory: {error}")))?;
+    let scratch =
+        tempfile::tempdir().map_err(|error| wrong(format!("cannot create a temporary directory: {error}")))?;
     compile_with_otf2(READ, scratch.path(), "read")?;
     let mut command = Command::new(scratch.path().join("read"));
     // Messages of the OTF2 library are written to a file, because two pipes could block each other.
     let said = scratch.path().join("said");
     let stderr = std::fs::File::create(&said).map_err(|error| wrong(error.to_string()))?;
     command.arg(anchor).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
-    let mut reader = command.spawn().map_err(|error| wrong(format!("cannot start the reader: {error}")))?;
+    let mut reader = command.spawn().map_err(|error| {
+        wrong(format!(
+            "cannot start the program that reads the OTF2 \
+    archive: {error}"
+        ))
+    })?;
     let mut lines = BufReader::new(reader.stdout.take().expect("it is piped"));
     let read = ImportedTrace::read_otf2(&mut lines);
     // The remaining lines are read, so that an error of the OTF2 library is reported instead of a parse error.
@@ -87,7 +93,7 @@ pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictEr
     if !status.success() {
         let said = std::fs::read(&said).unwrap_or_default();
         let text = String::from_utf8_lossy(&said);
-        let first = text.lines().next().unwrap_or("it ended without a word").to_owned();
+        let first = text.lines().next().unwrap_or("its reader ended without an error message").to_owned();
         return Err(wrong(format!("the OTF2 library cannot read the archive: {first}")));
     }
     read.map_err(|error| wrong(error.to_string()))

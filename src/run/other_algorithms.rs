@@ -56,7 +56,10 @@ impl Resolved {
         first.prediction.outcome.other_algorithms = Some(found);
         if cannot > 0 {
             let are = if cannot == 1 { "algorithm is" } else { "algorithms are" };
-            first.prediction.notes.push(format!("{cannot} other {are} left out, which cannot do these collectives"));
+            first.prediction.notes.push(format!(
+                "{cannot} other {are} left out for lack of support for these \
+                                                 collectives"
+            ));
         }
         Ok(Some(first.prediction))
     }

@@ -42,7 +42,7 @@ pub(crate) fn placed(
                 PlacementChoice::File(path) => path.display().to_string(),
                 _ => "the placement".to_owned(),
             };
-            PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one per rank"))
+            PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one core per rank"))
         }
         error => PredictError::input(error.to_string()),
     })?;
@@ -54,7 +54,7 @@ pub(crate) fn placed(
     Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
         // The baseline differs only in its network model, not in the placement of ranks.
-        Model::Bigsim => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
+        Model::TwoLevel => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
         Model::Textbook(model) => {
             let flat = platform.textbook(model, &sites);
             (flat, sites.into_iter().map(|site| site.flat(shape)).collect())

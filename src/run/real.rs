@@ -101,7 +101,12 @@ pub(super) fn simulate(
             let arguments = arguments(file, typed)?;
             let environment = with_variables(&environment, file);
             let directory = file.directory.as_ref().map(|path| CString::new(path.as_os_str().as_bytes()));
-            let directory = directory.transpose().map_err(|_| PredictError::input("a directory with a zero byte"))?;
+            let directory = directory.transpose().map_err(|_| {
+                PredictError::input(
+                    "program.directory: expected a \
+            path without a zero byte",
+                )
+            })?;
             Ok(JobProgram { image, arguments, environment, directory, ranks })
         };
         let programs = file.all().zip(&built).enumerate().map(load).collect::<Result<Vec<_>, _>>()?;
@@ -155,7 +160,11 @@ pub(super) fn simulate(
         let shared_libraries = endings.shared.clone();
         outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries }));
     }
-    let waited = queued.then(|| "waited for another real program of this process: they run one at a time".to_owned());
+    let waited = queued.then(|| {
+        "this run waited for another real program: one process runs real programs one at a \
+                                 time"
+            .to_owned()
+    });
     let notes = waited.into_iter().chain(notes(&endings)).collect();
     Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
@@ -166,7 +175,7 @@ fn notes(endings: &Endings) -> Vec<String> {
     if let Some(&(rank, code)) = endings.codes.first() {
         let others = match endings.codes.len() {
             1 => String::new(),
-            ranks => format!(", and {} others with codes other than 0", ranks - 1),
+            ranks => format!(", and {} other ranks with codes other than 0", ranks - 1),
         };
         notes.push(format!("rank {rank} ended with exit code {code}{others}"));
     }
@@ -183,12 +192,16 @@ fn notes(endings: &Endings) -> Vec<String> {
             ranks => format!(", as did {} other ranks for at most this time", ranks - 1),
         };
         notes.push(format!(
-            "rank {rank} polled without success for {time} and then continued by itself{others}: the prediction may be too long by this time"
+            "rank {rank} polled without success for {time} and then stopped polling by itself{others}: the \
+             predicted time may be too long by this amount"
         ));
     }
     if endings.unguarded > 0 {
         let count = endings.unguarded;
-        notes.push(format!("{count} blocks of memory were not guarded: --check-heap had no room for more at a time"));
+        notes.push(format!(
+            "--check-heap: {count} memory blocks were not checked, because the number of guarded \
+                            blocks at a time is limited"
+        ));
     }
     let lines = Mistake::lines(&endings.mistakes);
     let more = lines.len().saturating_sub(MOST_NOTES);
@@ -233,7 +246,10 @@ fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<S
     let (platform, sites) = placed(settings, run.platform.platform.clone(), file.all_ranks())?;
     if let (Some(_), Some(ranks)) = (&file.others, file.all_ranks().filter(|&ranks| ranks as usize != sites.len())) {
         let (asked, name) = (sites.len(), file.title());
-        return Err(PredictError::input(format!("{asked} ranks: the programs {name} have {ranks} ranks together")));
+        return Err(PredictError::input(format!(
+            "--ranks {asked}: expected {ranks}, the sum of the ranks of the \
+                                                programs {name}"
+        )));
     }
     let labels = Labels {
         app: file.title(),
@@ -269,7 +285,14 @@ fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictErro
 fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictError> {
     std::iter::once(name)
         .chain(file.arguments.iter().map(String::as_str))
-        .map(|text| CString::new(text).map_err(|_| PredictError::input(format!("argument {text:?}: a zero byte"))))
+        .map(|text| {
+            CString::new(text).map_err(|_| {
+                PredictError::input(format!(
+                    "argument {text:?}: expected text \
+        without a zero byte"
+                ))
+            })
+        })
         .collect()
 }
 

@@ -176,7 +176,7 @@ impl RunRequest {
             None => Ok(()),
             Some((over, setting)) => {
                 let (option, text) = (setting.option(), &over.text);
-                Err(PredictError::input(format!("both --{option} and --set {text} are given: leave out one")))
+                Err(PredictError::input(format!("--{option} and --set {text} set the same key: leave out one of them")))
             }
         }
     }
@@ -246,9 +246,9 @@ impl Sources {
         let is_seeded = request.given.seed.is_some() || overrides.iter().any(|over| over.key[..] == ["run", "seed"]);
         let draws = platform.platform.conditions.noise != Noise::default();
         if TraceFile::is_in(&app) && is_seeded && !draws {
-            let (name, machine) = (request.app.display(), "the machine no noise");
+            let (name, machine) = (request.app.display(), "the machine has no noise");
             return Err(PredictError::input(format!(
-                "a seed: the trace {name} has no random draws and {machine}, expected none"
+                "--seed: expected no seed, because the trace {name} has no random numbers and {machine}"
             )));
         }
         let name = app.name().to_owned();
@@ -270,9 +270,12 @@ impl RunRequest {
             Some(first) if !ProgramFile::is_in(app) => {
                 let first = first.display();
                 let why = match TraceFile::is_in(app) {
-                    true => format!("the trace {name} takes none"),
+                    true => format!("the trace {name} has no arguments"),
                     false => {
-                        format!("the described application {name} takes none, change its keys with --set app.KEY=VALUE")
+                        format!(
+                            "the described application {name} has no arguments; change its keys with --set \
+                                 app.KEY=VALUE"
+                        )
                     }
                 };
                 Err(PredictError::input(format!("unexpected argument \"{first}\": {why}")))

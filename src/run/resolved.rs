@@ -118,10 +118,15 @@ impl Resolved {
         let (names, name) = (names.join(", "), &self.name);
         let why = match &self.application {
             Application::Real(_) => return None,
-            Application::Described(_) => format!("{name} describes its own time"),
-            Application::Trace(_) => format!("the time of the code in {name} was recorded"),
+            Application::Described(_) => format!("{name} is a described application, which states its own times"),
+            Application::Trace(_) => format!("the trace {name} contains the times of its code"),
         };
-        (!names.is_empty()).then(|| format!("{names}: only for real programs, without effect; {why}"))
+        (!names.is_empty()).then(|| {
+            format!(
+                "{names}: no effect, because only runs of real programs use such \
+                                             options; {why}"
+            )
+        })
     }
 
     /// Returns the merged tables `run`, `platform` and `app`.
@@ -320,15 +325,26 @@ mod tests {
         let ran = |run: Resolved| run.run_in(conduct).unwrap().unwrap();
         let line = "--nct 1,1,2 --compute skip --set run.memory_bound=0.5 --seed 2";
         let described = ran(load(here, "main = [{ barrier = {} }]", line).unwrap());
-        let told = |name: &str, why: &str| vec![format!("{name}: only for real programs, without effect; {why}")];
+        let told = |name: &str, why: &str| {
+            vec![format!(
+                "{name}: no effect, because only runs of real programs use \
+                                                         such options; {why}"
+            )]
+        };
         let name = here.join("app.toml").display().to_string();
-        let notes = told("--compute, --memory-bound", &format!("{name} describes its own time"));
+        let notes = told(
+            "--compute, --memory-bound",
+            &format!(
+                "{name} is a described application, which states its \
+                          own times"
+            ),
+        );
         assert_eq!(described.notes, notes);
         let path = here.join("a.trace");
         std::fs::write(&path, described.trace.unwrap()).unwrap();
         let line = "--nct 1,1,2 --clock wall --memory-bound 0.5";
         let replayed = ran(RunRequest::typed(&path, line).resolve().unwrap());
-        let why = format!("the time of the code in {} was recorded", path.display());
+        let why = format!("the trace {} contains the times of its code", path.display());
         assert_eq!(replayed.notes, told("--clock", &why));
         assert_eq!(ran(load(here, "main = [{ barrier = {} }]", "--nct 1,1,2").unwrap()).notes, [""; 0]);
     }

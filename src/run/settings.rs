@@ -199,52 +199,57 @@ macro_rules! settings {
 }
 
 settings! {
-    nct: Shape = "N,C,T", Machine, parsed, "Nodes, CMPs (sockets) per node, cores per CMP";
+    nct: Shape = "N,C,T", Machine, parsed,
+        "Shape of the machine: N nodes, C CMPs (sockets) per node, T cores per CMP";
     platform: PathBuf = "FILE|NAME", Machine, path,
-        "The target machine: a file, or a name from mcpsim list (default: default)";
+        "The simulated machine: a platform file, or a name from mcpsim list (default: default)";
     #[serde(deserialize_with = "model_of")]
     model: Model = "MODEL", Machine, parsed,
-        "mcpsim, bigsim (two levels), or a textbook's: hockney, logp, loggp (default: mcpsim)";
+        "Network model: mcpsim (default), two-level (a simple baseline), or a textbook model: hockney, logp, loggp";
     #[serde(deserialize_with = "positive")]
     ranks: u32 = "P", Ranks, whole_from_1, "Number of ranks (default: one per core)";
-    oversubscribe: bool = "", Ranks, switch, "Allow several ranks per core";
+    oversubscribe: bool = "", Ranks, switch, "Allow more than one rank per core";
     placement: PathBuf = "block|cyclic|socket|FILE", Ranks, path,
-        "Rank placement: block, cyclic, socket, or a file with one core per line (default: block)";
+        "Placement of ranks: block, cyclic, socket, or a file with one core per rank (default: block)";
     map_by: String = "PLACE", Ranks, parsed,
         "Place over which consecutive ranks are distributed: core, cmp, node, or a name from `places`";
     #[serde(deserialize_with = "positive")]
     ranks_per_node: u32 = "K", Ranks, whole_from_1, "Greatest number of ranks on a node (default: one per core)";
     #[serde(deserialize_with = "natural")]
-    seed: u64 = "S", Run, whole_from_0, "Seed of the random numbers (default: 1)";
+    seed: u64 = "S", Run, whole_from_0, "Seed of all random numbers of the run (default: 1)";
     #[serde(deserialize_with = "positive")]
-    workers: u32 = "W", Run, whole_from_1, "Host threads (default: chosen automatically)";
-    max_time: SimSpan = "TIME", Run, parsed, "End at a rank's first call after this simulated time, such as \"10 s\"";
+    workers: u32 = "W", Run, whole_from_1,
+        "Number of host threads (default: chosen automatically)";
+    max_time: SimSpan = "TIME", Run, parsed,
+        "Stop with an error when a rank's simulated time exceeds TIME, such as \"10 s\"";
     #[serde(deserialize_with = "positive")]
-    max_events: u64 = "N", Run, whole_from_1, "End after this number of events";
+    max_events: u64 = "N", Run, whole_from_1, "Stop with an error after N simulated events";
     #[serde(deserialize_with = "positive")]
-    max_requests: u32 = "N", Run, whole_from_1, "End if a rank has more open requests (default: 1000000)";
+    max_requests: u32 = "N", Run, whole_from_1,
+        "Stop with an error if a rank has more than N outstanding requests (default: 1000000)";
     #[serde(deserialize_with = "positive", alias = "max_iterations")]
     max_turns ("max_iterations"): u64 = "N", Run, whole_from_1,
-        "End when a rank loops this many iterations without communication";
+        "Stop with an error if a rank executes N loop iterations without communication";
     #[serde(deserialize_with = "intervals_of")]
     intervals: Intervals = "SIZES", Results, |text| utf8(text).and_then(parse_intervals),
-        "Bounds of the profile's message sizes, such as 256,4KiB,64KiB";
-    pairs: bool = "", Results, switch, "Count messages between each pair of ranks";
+        "Upper bounds of the size classes in the message profile, such as 256,4KiB,64KiB";
+    pairs: bool = "", Results, switch,
+        "Count messages between each pair of ranks (communication matrix of mcpsim report)";
     #[serde(deserialize_with = "compute_of")]
     compute: ComputeMode = "MODE", Programs, |text| utf8(text).and_then(parse_compute),
-        "Time of the program's own code: measure (default), skip, or a time per block";
+        "Time of the code between MPI calls: measure (default), skip, or a fixed time";
     #[serde(deserialize_with = "clock_of")]
     clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock),
-        "Clock that measures it: cpu (default) or wall";
+        "Clock that measures the program's code: cpu (default) or wall";
     #[serde(deserialize_with = "part_of")]
     memory_bound: MemoryBound = "PART", Programs, parsed,
-        "Memory-bound share of it, slowed by other ranks: 0 to 1 (default: 1)";
+        "Share of the code's time that is memory-bound, which ranks on the same CMP slow down: 0 to 1 (default: 1)";
     #[serde(deserialize_with = "stack_of")]
     stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack),
         "Stack size of each rank (default: 8 MiB)";
     #[serde(deserialize_with = "buffering_of")]
     buffering: Buffering = "MODE", Programs, |text| utf8(text).and_then(parse_buffering),
-        "Standard sends: platform (default), or none: each waits for its receive";
+        "Buffering of MPI_Send: platform (default), or none (every send waits for its receive)";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries that all ranks share in one copy, such as libcrypto,libcurl";

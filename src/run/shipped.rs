@@ -93,7 +93,7 @@ impl Shipped {
         let Some(stem) = typed.file_stem().and_then(|stem| stem.to_str()) else { return String::new() };
         let is_plain = typed.as_os_str() == stem;
         if typed.extension().is_none_or(|extension| extension == "toml") && self.has(stem) {
-            return format!("; the one that comes with mcpsim is named without directory and ending: {stem}");
+            return format!("; the file that comes with mcpsim is called {stem}, without directory and extension");
         }
         let names = self.all();
         match did_you_mean(stem, names.iter().map(|(name, _)| *name)).as_str() {
@@ -249,7 +249,7 @@ mod tests {
             (
                 Shipped::Application,
                 "no/jacobi3d.toml",
-                "; the one that comes with mcpsim is named without directory and ending: jacobi3d",
+                "; the file that comes with mcpsim is called jacobi3d, without directory and extension",
             ),
             (Shipped::Application, "no/such.toml", ""),
             (Shipped::Application, "such.trace", ""),

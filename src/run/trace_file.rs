@@ -55,7 +55,8 @@ impl TraceFile {
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
         for over in overrides {
             if over.key != ["app", "trace", "file"] {
-                let what = "the only key of a trace is app.trace.file; its operations are recorded";
+                let what = "expected app.trace.file, which is the only key of a trace, because its operations are \
+                            recorded";
                 return Err(ConfigError::new(format!("--set {}: {what}", over.text)));
             }
             document.set(&over.key[1..], over)?;
@@ -115,7 +116,8 @@ impl TraceFile {
             Content::Import(import) => {
                 let (name, ranks) = (self.name(), import.ranks());
                 Err(PredictError::input(format!(
-                    "{name}: is a trace of another tool; expected a trace of mcpsim, which a run of this file records: \
+                    "{name}: the file is a trace of another tool; expected a trace of mcpsim, which a run of this \
+                     file records: \
                      mcpsim --nct 1,1,{ranks} --record FILE.trace {name}"
                 )))
             }
@@ -158,8 +160,8 @@ impl TraceFile {
             return Trace::read(bytes).map(Arc::new).map(Content::Trace).map_err(|error| wrong(error.to_string()));
         }
         if logs::is_log(&bytes) {
-            let what =
-                "the log of a single rank: put those of all ranks together, mcpsim trace merge DIRECTORY -o FILE";
+            let what = "the file is the log of one rank: merge the logs of all ranks with mcpsim trace merge DIRECTORY -o \
+                 FILE";
             return Err(wrong(what.to_owned()));
         }
         if logs::is_run(&bytes) {

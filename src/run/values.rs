@@ -16,7 +16,7 @@ pub enum Model {
     #[default]
     Mcpsim,
     /// Two levels, within a node and between nodes: the baseline model of the MCPSim paper.
-    Bigsim,
+    TwoLevel,
     /// Textbook model, in which all processors are equally far apart.
     Textbook(Textbook),
 }
@@ -25,7 +25,7 @@ impl Model {
     /// All models, mcpsim's own first.
     pub const ALL: [Model; 5] = [
         Model::Mcpsim,
-        Model::Bigsim,
+        Model::TwoLevel,
         Model::Textbook(Textbook::Hockney),
         Model::Textbook(Textbook::LogP),
         Model::Textbook(Textbook::LogGp),
@@ -35,7 +35,7 @@ impl Model {
     pub fn name(self) -> &'static str {
         match self {
             Model::Mcpsim => "mcpsim",
-            Model::Bigsim => "bigsim",
+            Model::TwoLevel => "two-level",
             Model::Textbook(Textbook::Hockney) => "hockney",
             Model::Textbook(Textbook::LogP) => "logp",
             Model::Textbook(Textbook::LogGp) => "loggp",
@@ -43,11 +43,15 @@ impl Model {
     }
 }
 
+/// Former name of [`Model::TwoLevel`], which remains readable.
+const FORMER: &str = "bigsim";
+
 impl std::str::FromStr for Model {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let model = Model::ALL.into_iter().find(|model| model.name() == text);
+        let name = if text == FORMER { Model::TwoLevel.name() } else { text };
+        let model = Model::ALL.into_iter().find(|model| model.name() == name);
         model.ok_or_else(|| format!("expected {MODELS}"))
     }
 }
@@ -197,7 +201,7 @@ as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
 const PART: &str = "a number from 0 to 1";
-const MODELS: &str = "mcpsim, bigsim, hockney, logp or loggp";
+const MODELS: &str = "mcpsim, two-level, hockney, logp or loggp";
 
 /// Parses "256,4KiB,64KiB".
 pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {

@@ -64,7 +64,8 @@ impl Axis {
         if let Some((key, values)) = columns.iter().find(|(_, values)| values.len() != length) {
             let (first, found) = (&columns[0].0, values.len());
             return Err(ConfigError::new(format!(
-                "expected as many values of {key} as of {first}, which has {length}, since they go together; found {found}"
+                "expected {length} values of {key}, as many as of {first}, because both keys vary together; found \
+                 {found}"
             )));
         }
         let keys: Vec<String> = columns.iter().map(|(key, _)| key.clone()).collect();
@@ -136,8 +137,8 @@ mod tests {
         assert_eq!(axis.texts(0).collect::<Vec<_>>(), ["64", "8"]);
         assert_eq!(
             Axis::parse("app.n=64,128&run.ranks=8").unwrap_err().to_string(),
-            "--vary app.n=64,128&run.ranks=8: expected as many values of run.ranks as of app.n, which has 2, since they go \
-             together; found 1"
+            "--vary app.n=64,128&run.ranks=8: expected 2 values of run.ranks, as many as of app.n, because both \
+             keys vary together; found 1"
         );
     }
 
@@ -161,7 +162,7 @@ mod tests {
             ("app..n=5", format!("{key} \"app..n\"")),
             ("app.n=1..fast", "expected a number, with its unit if it has one; found \"fast\"".to_owned()),
             ("app.n=64:128", "expected values, or a range such as 64..128; in quotes it is text".to_owned()),
-            ("app.n=1,2 & app.m=5..1", "values of app.m: expected the greater end last".to_owned()),
+            ("app.n=1,2 & app.m=5..1", "values of app.m: expected FIRST below LAST".to_owned()),
         ] {
             assert_eq!(Axis::parse(text).unwrap_err().to_string(), format!("--vary {text}: {error}"));
         }

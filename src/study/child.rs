@@ -61,7 +61,7 @@ pub fn measures(run: &Resolved) -> bool {
 
 /// Runs `program` as `run` describes, and returns its Outcome, reduced to the parts that a study stores.
 pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Outcome, PredictError> {
-    let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
+    let directory = tempfile::tempdir().map_err(|error| failed("cannot create a temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
     start(run, program, ("--json", &json), running)?;
     let text = std::fs::read_to_string(&json).map_err(|error| failed("the outcome", &error))?;
@@ -89,12 +89,13 @@ fn start(
     (option, written): (&str, &Path),
     running: &Running,
 ) -> Result<(), PredictError> {
-    let directory = tempfile::tempdir().map_err(|error| failed("no temporary directory", &error))?;
+    let directory = tempfile::tempdir().map_err(|error| failed("cannot create a temporary directory", &error))?;
     let whole = directory.path().join("point.toml");
     let of = run.application.program().ok_or_else(|| PredictError::input("expected a real program"))?;
     let file = ProgramFile { code: CodeOrigin::Binary(program.built.path.clone()), ..of.clone() };
     std::fs::write(&whole, run.to_toml_of(&file)?).map_err(|error| failed("the point's file", &error))?;
-    let own = std::env::current_exe().map_err(|error| failed("mcpsim cannot find itself", &error))?;
+    let own =
+        std::env::current_exe().map_err(|error| failed("cannot find the path of the mcpsim executable", &error))?;
     let mut child = Command::new(own)
         .args(["run", "--quiet", option])
         .args([written, &whole])
@@ -102,7 +103,7 @@ fn start(
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| failed("mcpsim cannot start itself", &error))?;
+        .map_err(|error| failed("cannot start another mcpsim process", &error))?;
     let mut errors = child.stderr.take().expect("it is piped");
     // A thread reads the output, because a full pipe would block the program.
     let said = std::thread::spawn(move || {

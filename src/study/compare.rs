@@ -244,7 +244,7 @@ mod tests {
         assert!(bests(&results(&["run.ranks=2", "run.seed=1,2"], &[Some(4), Some(5)])).is_empty());
         let mut sizes = results(&["app.n=1,2", "run.ranks=1,2"], &[Some(5), Some(4), Some(20), Some(30)]);
         assert_eq!(bests(&sizes), [(1, 4), (2, 20)]);
-        let models = results(&["run.ranks=1,2", "run.model=mcpsim,bigsim"], &[Some(5), Some(4), Some(3), Some(2)]);
+        let models = results(&["run.ranks=1,2", "run.model=mcpsim,two-level"], &[Some(5), Some(4), Some(3), Some(2)]);
         assert_eq!(bests(&models), [(2, 3), (3, 2)]);
         assert!(bests(&results(&["app.n=1,2"], &[Some(5), Some(4)])).is_empty());
         // The manager of a task runtime is a choice, but another cost of code fragments is other work.

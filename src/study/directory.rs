@@ -22,10 +22,10 @@ impl Directory {
     pub fn open(path: &Path) -> Result<Directory, PredictError> {
         let shown = path.display();
         fs::create_dir_all(path)
-            .map_err(|error| PredictError::input(format!("--out {shown}: cannot make this directory: {error}")))?;
+            .map_err(|error| PredictError::input(format!("--out {shown}: cannot create this directory: {error}")))?;
         let strange = |name: &str| path.join(name).exists() && !path.join(name).is_file();
         if let Some(name) = WRITTEN.into_iter().find(|name| strange(name)) {
-            return Err(PredictError::input(format!("--out {shown}: {name} in it is no file")));
+            return Err(PredictError::input(format!("--out {shown}: expected {name} in this directory to be a file")));
         }
         Ok(Directory { path: path.to_owned() })
     }
@@ -41,7 +41,7 @@ impl Directory {
     /// The subdirectory cannot be created.
     pub fn subdirectory(&self, name: &str) -> Result<PathBuf, PredictError> {
         let path = self.path(name);
-        let failed = |error| PredictError::input(format!("{}: cannot make this directory: {error}", path.display()));
+        let failed = |error| PredictError::input(format!("{}: cannot create this directory: {error}", path.display()));
         fs::create_dir_all(&path).map_err(failed)?;
         Ok(path)
     }

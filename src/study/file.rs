@@ -62,7 +62,8 @@ impl Questions {
     pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
         if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
             return Err(ConfigError::new(format!(
-                "--choice {choice}: expected a key of the application such as app.nb; all others are choices anyway"
+                "--choice {choice}: expected a key of the application such as app.nb; keys of the platform and the \
+                 run are choices anyway"
             )));
         }
         let base = self.base.as_ref().map(|text| {
@@ -178,14 +179,15 @@ mod tests {
     #[test]
     fn a_file_states_what_is_set_and_what_varies() {
         let file = load(
-            "app = \"a.toml\"\nplatform = \"m.toml\"\nrepeats = 3\n[set]\napp.n = 5\nrun.model = \"bigsim\"\n[vary]\n\
+            "app = \"a.toml\"\nplatform = \"m.toml\"\nrepeats = 3\n[set]\napp.n = 5\nrun.model = \
+             \"two-level\"\n[vary]\n\
              cores = 4\nplatform.inter_node.latency = \"1us..4us:x2\"\napp.k = [1, 2]\n\
              [[zip]]\napp.x = [1, 2]\nrun.ranks = \"4,8\"",
         )
         .unwrap();
         assert_eq!((file.app, file.platform, file.repeats), ("a.toml".into(), Some("m.toml".into()), Some(3)));
         let set: Vec<String> = file.set.into_iter().map(|over| over.text).collect();
-        assert_eq!(set, ["app.n=5", "run.model=bigsim"]);
+        assert_eq!(set, ["app.n=5", "run.model=two-level"]);
         let plan = StudyPlan::new(file.axes).unwrap();
         assert_eq!(plan.columns(), ["platform.nct", "platform.inter_node.latency", "app.k", "app.x", "run.ranks"]);
         assert_eq!(plan.points(), 6 * 3 * 2 * 2);
@@ -204,7 +206,8 @@ mod tests {
         let wrong = |questions: Questions| questions.read().unwrap_err().to_string();
         assert_eq!(
             wrong(Questions { choices: vec!["run.ranks".to_owned()], ..Questions::default() }),
-            "--choice run.ranks: expected a key of the application such as app.nb; all others are choices anyway"
+            "--choice run.ranks: expected a key of the application such as app.nb; keys of the platform and the run \
+             are choices anyway"
         );
         assert_eq!(
             wrong(Questions { base: Some("1".to_owned()), ..Questions::default() }),

@@ -85,7 +85,8 @@ impl PointLog {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => PredictError::input(format!(
-                "{}: another sweep is writing there; wait for its end, or name another directory with --out",
+                "{}: another sweep is writing this file; wait until that sweep ends, or name another directory with \
+                 --out",
                 path.display()
             )),
             TryLockError::Error(error) => failed(error),
@@ -211,7 +212,7 @@ mod tests {
         let mut log = PointLog::open(&path).unwrap();
         log.append(vec![Ended::new(key("a"), Ok(Outcome { ranks: 70, ..Outcome::default() }))]).unwrap();
         let error = PointLog::open(&path).unwrap_err().to_string();
-        assert!(error.contains("points.jsonl: another sweep is writing there"), "{error}");
+        assert!(error.contains("points.jsonl: another sweep is writing this file"), "{error}");
         drop(log);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.replace(":70,", ":71,")).unwrap();

@@ -34,12 +34,15 @@ impl StudyPlan {
         let mut keys: Vec<&String> = axes.iter().flat_map(Axis::keys).collect();
         keys.sort_unstable();
         if let Some(pair) = keys.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(ConfigError::new(format!("{} varies twice: give one list of its values", pair[0])));
+            return Err(ConfigError::new(format!("{} varies twice: expected one list of its values", pair[0])));
         }
         let points = axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps()));
         match points.filter(|&points| points <= MOST_POINTS) {
             Some(points) => Ok(StudyPlan { axes, points }),
-            None => Err(ConfigError::new(format!("expected a study of at most {MOST_POINTS} points; these are more"))),
+            None => Err(ConfigError::new(format!(
+                "expected a study of at most {MOST_POINTS} points; this study has \
+                                                  more"
+            ))),
         }
     }
 
@@ -107,9 +110,9 @@ mod tests {
     #[test]
     fn keys_that_vary_twice_and_too_many_points_are_refused() {
         let error = plan(&["app.a=1,2", "app.b=1,2 & app.a=3,4"]).unwrap_err();
-        assert_eq!(error, "app.a varies twice: give one list of its values");
+        assert_eq!(error, "app.a varies twice: expected one list of its values");
         let error = plan(&["app.a=1..1001", "app.b=1..1000"]).unwrap_err();
-        assert_eq!(error, "expected a study of at most 1000000 points; these are more");
+        assert_eq!(error, "expected a study of at most 1000000 points; this study has more");
         assert_eq!(plan(&["app.a=1..1000", "app.b=1..1000"]).unwrap().points(), 1_000_000);
     }
 }

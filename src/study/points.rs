@@ -284,7 +284,7 @@ impl Study {
     pub fn run(&self, prepared: &PreparedPoint, running: &Running) -> Result<Outcome, PredictError> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
         if self.key(&configuration)? != prepared.given {
-            return Err(PredictError::input("a file that this point is given has changed since the sweep began"));
+            return Err(PredictError::input("an input file of this point has changed since the sweep began"));
         }
         let configuration = match &prepared.replay {
             Some(replay) => configuration.replaying(&replay.trace.clone()?),
@@ -377,7 +377,10 @@ fn refuse_both(plan: &StudyPlan, set: &[Override], run: &RunRequest) -> Result<(
     let arguments = (!run.arguments.is_empty()).then(|| "app.program.arguments".to_owned());
     for key in typed.chain(given).chain(arguments) {
         if columns.contains(&shape(&key)) {
-            return Err(PredictError::input(format!("{key} both varies and is set: leave out one")));
+            return Err(PredictError::input(format!(
+                "{key} both varies and has a fixed setting: leave out \
+                                                    one of them"
+            )));
         }
     }
     Ok(())

@@ -205,7 +205,7 @@ impl<'a> Problem<'a> {
         }
         let Some((squares, values)) = best else {
             let fault = self.fault.take().unwrap_or_else(|| "the result is out of range".to_owned());
-            return Err(format!("it has no value wherever the fit starts: {fault}"));
+            return Err(format!("the formula has no value at any starting point of the fit: {fault}"));
         };
         let inverse = self.inverse(&values)?;
         let freedom = self.times.len() - count;
@@ -256,7 +256,7 @@ impl<'a> Problem<'a> {
         let norms: Vec<f64> = columns.iter().map(|column| norm(column)).collect();
         if let Some(index) = norms.iter().position(|norm| *norm == 0.0) {
             let name = unknowns[index];
-            return Err(format!("{name} does not matter: whatever it is, the formula gives the same at all points"));
+            return Err(format!("{name} has no effect: the formula gives the same times for all its values"));
         }
         for (column, norm) in columns.iter_mut().zip(&norms) {
             column.iter_mut().for_each(|entry| *entry /= norm);
@@ -279,7 +279,7 @@ impl<'a> Problem<'a> {
                     (0..index).filter(|&row| upper[row][index].abs() > 1e-6).map(|row| unknowns[row]).collect();
                 let (name, with) = (unknowns[index], with.join(", "));
                 return Err(format!(
-                    "{name} cannot be separated from {with} by these points: one can compensate for the other"
+                    "{name} cannot be separated from {with} by these points: other unknowns compensate for its changes"
                 ));
             }
             upper[index][index] = rest;
@@ -487,9 +487,9 @@ mod tests {
                 "a + b*n + c*n**2 + d",
                 "4 unknowns (a, b, c, d) need at least 4 points; there are 3 points (names that are known: n)",
             ),
-            ("a*n + b*(n > 5)", "b does not matter: whatever it is, the formula gives the same at all points"),
-            ("(a + b)*n", "b cannot be separated from a by these points: one can compensate for the other"),
-            ("a*n + 1/(n - 1)", "it has no value wherever the fit starts: division by zero at n=1"),
+            ("a*n + b*(n > 5)", "b has no effect: the formula gives the same times for all its values"),
+            ("(a + b)*n", "b cannot be separated from a by these points: other unknowns compensate for its changes"),
+            ("a*n + 1/(n - 1)", "the formula has no value at any starting point of the fit: division by zero at n=1"),
             ("1/(n - 2)", "division by zero at n=2"),
         ] {
             assert_eq!(fit(formula, &rows).unwrap_err(), format!("formula \"{formula}\": {error}"));

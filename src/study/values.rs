@@ -124,7 +124,10 @@ fn range(first: &str, rest: &str) -> Result<Vec<Value>, String> {
     let whole = whole && !matches!(way, Way::Step(step) | Way::Factor(step) if step.fract() != 0.0);
     let texts: Vec<String> = numbers.into_iter().map(|number| first.text(number, whole)).collect();
     if let Some(pair) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("{} would come twice: ask for fewer values, or write 1.0..2.0 for fractions", pair[0]));
+        return Err(format!(
+            "the value {} would occur twice: ask for fewer values, or write 1.0..2.0 for fractions",
+            pair[0]
+        ));
     }
     texts.iter().map(|text| value(text).map_err(|error| error.to_string())).collect()
 }
@@ -154,8 +157,12 @@ fn read_way(text: &str, unit: &str) -> Result<Way, String> {
 fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
     let positive = from > 0.0 && to > 0.0;
     match way {
-        Way::Log(_) | Way::Factor(_) if !positive => return Err("expected ends above zero for equal ratios".to_owned()),
-        Way::Step(_) | Way::Factor(_) if to < from => return Err("expected the greater end last".to_owned()),
+        Way::Log(_) | Way::Factor(_) if !positive => {
+            return Err("expected FIRST and LAST above zero, for equal \
+        ratios"
+                .to_owned());
+        }
+        Way::Step(_) | Way::Factor(_) if to < from => return Err("expected FIRST below LAST".to_owned()),
         _ => {}
     }
     let spread = |count: usize, at: &dyn Fn(f64) -> f64| {
@@ -216,7 +223,7 @@ impl<'a> RangeEnd<'a> {
         };
         let ratio = size(other.unit).into_iter().zip(size(self.unit)).find_map(|(other, own)| Some(other? / own?));
         ratio.ok_or_else(|| {
-            format!("expected both ends in units of one kind; found \"{}\" and \"{}\"", self.unit, other.unit)
+            format!("expected FIRST and LAST in units of one kind; found \"{}\" and \"{}\"", self.unit, other.unit)
         })
     }
 
@@ -302,12 +309,12 @@ mod tests {
             ("1..5:x1", WAYS),
             ("1..5:+0", WAYS),
             ("1..5:up", WAYS),
-            ("0..5:log3", "expected ends above zero for equal ratios"),
-            ("5..1", "expected the greater end last"),
+            ("0..5:log3", "expected FIRST and LAST above zero, for equal ratios"),
+            ("5..1", "expected FIRST below LAST"),
             ("x..5:lin2", "expected a number, with its unit if it has one; found \"x\""),
-            ("1us..5GB:lin2", "expected both ends in units of one kind; found \"us\" and \"GB\""),
-            ("1us..5:lin2", "expected both ends in units of one kind; found \"us\" and \"\""),
-            ("1..3:lin5", "2 would come twice: ask for fewer values, or write 1.0..2.0 for fractions"),
+            ("1us..5GB:lin2", "expected FIRST and LAST in units of one kind; found \"us\" and \"GB\""),
+            ("1us..5:lin2", "expected FIRST and LAST in units of one kind; found \"us\" and \"\""),
+            ("1..3:lin5", "the value 2 would occur twice: ask for fewer values, or write 1.0..2.0 for fractions"),
             ("0..1000000000000", "expected at most 1000000 values"),
         ] {
             assert_eq!(texts("app.n", text).unwrap_err(), error);

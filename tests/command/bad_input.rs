@@ -73,8 +73,12 @@ fn keys_and_words_that_do_not_exist() {
             "{ send = { to = 1, bites = 8 } }",
             "unknown key \"bites\", did you mean \"bytes\"? in main[0].send of a.toml:1",
         ),
-        ("{ wait = \"x\" }", "no statement starts a request \"x\", waited for in main[0].wait of a.toml:1"),
-        ("{ waitall = [\"x\"] }", "no statement starts a request \"x\", waited for in main[0].waitall[0] of a.toml:1"),
+        ("{ wait = \"x\" }", "no statement starts the request \"x\", which is waited for in main[0].wait of a.toml:1"),
+        (
+            "{ waitall = [\"x\"] }",
+            "no statement starts the request \"x\", which is waited for in main[0].waitall[0] \
+          of a.toml:1",
+        ),
     ]);
     applications(&[
         ("mian = []", "", "unknown key \"mian\", did you mean \"main\"? in a.toml"),
@@ -382,8 +386,7 @@ fn procedures_and_loops_without_end() {
     let sending =
         "main = [{ while = \"true\", do = [{ send = { to = \"rank\", bytes = 0 } }, { recv = { from = \"rank\" } }] }]";
     let polling = "main = [{ while = \"true\", do = [{ iprobe = { from = \"any\", found_as = \"x\" } }] }]";
-    let turns =
-        "10000000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations";
+    let turns = "a rank executed 10000000 loop iterations without communication; allow more with --max-iterations";
     applications(&[
         (
             computing,
@@ -440,12 +443,12 @@ fn what_a_run_leaves_over_is_told_with_its_statement() {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let notes: Vec<&str> = ran.stdout.lines().skip_while(|line| !line.starts_with("  note: ")).take(6).collect();
         let expected = [
-            "  note: 2 messages were sent and no receive took them: rank 0 to 1, tag 3, 64 B,",
-            "    by isend at a.toml:2; rank 1 to 0, tag 3, 64 B, by isend at a.toml:2",
+            "  note: 2 messages were sent but never received: from rank 0 to rank 1, tag 3,",
+            "    64 B, by isend at a.toml:2; from rank 1 to rank 0, tag 3, 64 B, by isend at",
+            "    a.toml:2",
             "  note: 1 rank ended without waiting for 1 request \"out\" of isend at a.toml:2",
             "  note: 1 rank ended without waiting for 1 request of irecv at a.toml:3",
             "  note: 1 rank ended without waiting for 1 request of isend at a.toml:4",
-            "",
         ];
         assert_eq!(notes, expected, "{}", ran.stdout);
     }
@@ -453,5 +456,5 @@ fn what_a_run_leaves_over_is_told_with_its_statement() {
     write(here, "a.toml", app.replace("tag = 3", "tag = 0").replace("bytes = 64", "bytes = \"8 + 0 * rank\""));
     let ran = run(here, "a.toml --nct 2,1,1");
     let said = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("took them: rank 0 to 1, tag 0, 8 B; rank 1"), "{said}");
+    assert!(said.contains("never received: from rank 0 to rank 1, tag 0, 8 B; from rank 1"), "{said}");
 }

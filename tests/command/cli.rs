@@ -67,7 +67,12 @@ fn repeated_runs_have_a_mean_a_deviation_and_an_interval() {
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("runs")).collect();
     assert!(lines[0].starts_with("  of 5 runs        mean ") && lines[1].starts_with("  95 % of runs     "), "{text}");
     assert_eq!(json("work.toml --json -")["repeats"], serde_json::Value::Null);
-    assert_eq!(json("--repeats 1 work.toml --json -")["repeats"], serde_json::Value::Null, "one run has no deviation");
+    assert_eq!(
+        json("--repeats 1 work.toml --json -")["repeats"],
+        serde_json::Value::Null,
+        "one run has no \
+                     deviation"
+    );
     let refused = refused(here, "--repeats 0 work.toml");
     assert_eq!(refused, ("error: invalid value '0' for '--repeats <N>': 0 is not in 1..=100000".to_owned(), Some(2)));
 }
@@ -81,35 +86,50 @@ fn each_error_is_one_line_with_exit_code_2() {
     std::fs::write(here.join("program"), [0x7f, b'E', b'L', b'F', 0xff]).unwrap();
     for (line, error) in [
         ("no.toml", "no.toml: no such file"),
-        ("program", "program: is damaged: it ends within its header"),
+        ("program", "program: is damaged: the file ends within its header"),
         ("broken.toml", "broken.toml:1:5: not TOML: string values must be quoted, expected literal string"),
         ("run.toml", "expected a whole number above zero that is not too large in run.ranks of run.toml; found 0"),
         ("--platform no.toml app.toml", "no.toml: no such file"),
         ("--placement blok app.toml", "expected block, cyclic, socket or a file in --placement; no such file: blok"),
         (
             "--set seed=1 app.toml",
-            "--set seed=1: not a dotted key, expected KEY=VALUE with a key such as platform.inter_node.latency, app.n or run.seed",
+            "--set seed=1: not a dotted key, expected KEY=VALUE with a key such as platform.inter_node.latency, \
+             app.n or run.seed",
         ),
         ("--set run.sed=1 app.toml --quiet", "unknown field \"sed\" in --set run.sed=1, did you mean \"seed\"?"),
-        ("--seed 1 --set run.seed=2 app.toml", "both --seed and --set run.seed=2 are given: leave out one"),
+        ("--seed 1 --set run.seed=2 app.toml", "--seed and --set run.seed=2 set the same key: leave out one of them"),
         ("--json no/x.json app.toml", "--json no/x.json: no such directory: no"),
-        ("--json - --profile - app.toml", "--json and --profile both go to stdout: give one another file"),
-        ("--json x --record x app.toml", "--json and --record both go to x: give one another file"),
+        (
+            "--json - --profile - app.toml",
+            "--json and --profile both write to stdout: give another file for one of \
+          them",
+        ),
+        ("--json x --record x app.toml", "--json and --record both write to x: give another file for one of them"),
         (
             "--timeline ./y.json --json y.json app.toml",
-            "--json and --timeline both go to ./y.json: give one another file",
+            "--json and --timeline both write to ./y.json: give another file for one of them",
         ),
-        ("--json ./app.toml app.toml", "--json ./app.toml: this command reads this file, expected another file"),
+        (
+            "--json ./app.toml app.toml",
+            "--json ./app.toml: expected another file to write, because this command \
+          also reads this file",
+        ),
         (
             "app.toml -- -n 5",
-            "unexpected argument \"-n\": the described application app.toml takes none, change its keys with --set app.KEY=VALUE",
+            "unexpected argument \"-n\": the described application app.toml has no arguments; change its keys with \
+             --set app.KEY=VALUE",
         ),
         ("cluster app.toml", "app.toml: not a NetCDF file: it does not begin with \"CDF\""),
-        ("--quiet cc prog.c", "\"cc\" must precede all options, because they belong to the compiler"),
-        ("--quiet run app.toml", "\"run\" must precede the options: mcpsim run [OPTIONS] APP"),
+        (
+            "--quiet cc prog.c",
+            "the command \"cc\" must precede all options, because all options belong to the \
+          compiler",
+        ),
+        ("--quiet run app.toml", "the command \"run\" must precede the options: mcpsim run [OPTIONS] APP"),
         (
             "--nct 4,2 app.toml",
-            "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found \"4,2\"",
+            "invalid value '4,2' for '--nct <N,C,T>': expected three whole numbers above zero such as 4,2,2; found \
+             \"4,2\"",
         ),
         ("--colour app.toml", "unexpected argument '--colour' found"),
     ] {
@@ -195,7 +215,7 @@ fn a_figure_without_a_value_costs_no_prediction() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let why = "results.show.bad.value = \"n / longest(t, 0)\": division by zero in results.show.bad of figures.toml";
     assert!(ran.stdout.contains("predicted time"), "{}", ran.stdout);
-    assert!(ran.stdout.contains(&format!("  bad              not worked out: {why}\n")), "{}", ran.stdout);
+    assert!(ran.stdout.contains(&format!("  bad              not computed: {why}\n")), "{}", ran.stdout);
     let expected = serde_json::json!([
         { "name": "bad", "error": why, "unit": "B/s" }, { "name": "good", "value": 6.0, "unit": "" }
     ]);
@@ -211,11 +231,11 @@ fn a_figure_without_a_value_costs_no_prediction() {
 #[test]
 fn two_levels_see_no_cmps() {
     let directory = directory();
-    let value = outcome(directory.path(), "app.toml --model bigsim");
-    assert_eq!(value["model"], "bigsim");
+    let value = outcome(directory.path(), "app.toml --model two-level");
+    assert_eq!(value["model"], "two-level");
     assert_eq!(value["levels"]["inter_cmp"]["count"], 0);
-    let ran = run(directory.path(), "app.toml --model bigsim");
-    assert!(ran.stdout.contains("  model            bigsim: two levels, (2, 4)\n"), "{}", ran.stdout);
+    let ran = run(directory.path(), "app.toml --model two-level");
+    assert!(ran.stdout.contains("  model            two-level: (2, 4)\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("  intra-node "), "{}", ran.stdout);
 }
 
@@ -258,8 +278,8 @@ fn limits_and_places_that_do_not_fit_are_explained() {
         ("app.toml --ranks 9", "9 ranks on 8 cores: give fewer --ranks, a larger --nct, or --oversubscribe"),
         ("app.toml --max-events 3", "more than 3 events, as --max-events allows"),
         ("app.toml --max-time 1ns", "rank "),
-        ("app.toml --placement places", "places lists 2 cores for 8 ranks: expected one per rank"),
-        ("app.toml --ranks 2 --placement places", "rank 1 is placed on node 0, CMP 0, core 0, which is taken"),
+        ("app.toml --placement places", "places lists 2 cores for 8 ranks: expected one core per rank"),
+        ("app.toml --ranks 2 --placement places", "rank 1 is placed on node 0, CMP 0, core 0, which another rank has"),
         ("app.toml --set app.m=1", ""),
         ("app.toml --set platform.nam=x", ""),
     ] {
@@ -269,7 +289,14 @@ fn limits_and_places_that_do_not_fit_are_explained() {
     }
     let ran = run(here, "app.toml --ranks 2 --placement places --oversubscribe");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("  note: oversubscribed, 2 ranks on 8 cores, up to 2 on one\n"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(
+            "  note: oversubscribed, 2 ranks on 8 cores, up to 2 ranks per \
+         core\n"
+        ),
+        "{}",
+        ran.stdout
+    );
 }
 
 #[test]
@@ -465,8 +492,7 @@ fn memory_that_cannot_be_had_is_an_error_that_says_what_is_needed_and_what_there
     command.args(["-c", &line]);
     let ran = finish(without_launcher(command, directory.path()).output().unwrap());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
-    let [needed, taken] =
-        [" more are needed, and ", " are taken of the 390.6 MiB of address space that ulimit -v allows: "];
+    let [needed, taken] = [" more, and already uses ", " of the 390.6 MiB of address space that ulimit -v allows: "];
     assert!(ran.stderr.starts_with("error: out of memory: "), "{}", ran.stderr);
     assert!(ran.stderr.contains(needed) && ran.stderr.contains(taken), "{}", ran.stderr);
 }

@@ -186,7 +186,12 @@ fn no_output_replaces_a_file_that_the_command_reads() {
         for name in names {
             let line = line.replace("OUT", name);
             let Ran { code, stderr, .. } = run(here, &line);
-            if code != Some(2) || !stderr.contains("this command reads this file, expected another file") {
+            if code != Some(2)
+                || !stderr.contains(
+                    "expected another file to write, because this command also reads \
+                                                    this file",
+                )
+            {
                 wrong.push(format!("mcpsim {line}: code {code:?}: {stderr}"));
             }
             if fs::read(here.join(input)).unwrap_or_default() != content {

@@ -306,23 +306,27 @@ fn results_and_logs_say_the_same() {
     assert_eq!(analysis("run.json"), analysis("logs"));
     let ran = desk.run("tasks run.json logs --figures figures");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert!(ran.stdout.contains("Beside each other\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Comparison of the runs\n"), "{}", ran.stdout);
     let end = "in figures: tasks-waiting, tasks-stages, tasks-waiting-processes,\n  tasks-ready-processes\n";
     assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
     let one = desk.run("tasks logs/prof_00000.json");
     assert_eq!(one.stderr, "error: expected the logs of 4 processes; found 1, none of process 1\n");
     let mixed = desk.run("tasks run.json logs/prof_00000.json");
-    let expected =
-        "error: logs/prof_00000.json: logs mixed with other runs: expected the directory of the logs, or only logs\n";
+    let expected = "error: logs/prof_00000.json: logs and other files together: expected the directory of the logs, or only \
+         logs\n";
     assert_eq!((mixed.code, mixed.stderr.as_str()), (Some(2), expected));
     desk.write("main.toml", "main = []");
     desk.run("--quiet --json main.json main.toml");
     assert_eq!(
         desk.run("tasks main.json").stderr,
-        "error: main.json: the outcome of a run without fragments, expected one of an application of [tasks]\n"
+        "error: main.json: the run has no fragments: expected a run of an application with a [tasks] table\n"
     );
     let none = desk.run("--quiet --task-logs none main.toml");
-    assert_eq!(none.stderr, "error: --task-logs: main has no fragments, expected an application of [tasks]\n");
+    assert_eq!(
+        none.stderr,
+        "error: --task-logs: main has no fragments: expected an application with a [tasks] \
+                             table\n"
+    );
 }
 
 const PLAIN: &str =
@@ -436,7 +440,7 @@ cost = 0
         desk.error(app),
         "error: 6 of 7 fragments can never be executed in tasks of app.toml; these wait for each other:\n  \
          first waits for y[3] of step[3]\n  step[3] waits for y[2] of step[2]\n  step[2] waits for y[1] of step[1]\n  \
-         step[1] waits for y[0] of step[0]\n  step[0] waits for x of first\nand these for them:\n  \
+         step[1] waits for y[0] of step[0]\n  step[0] waits for x of first\nand these fragments wait for them:\n  \
          last waits for y[0] of step[0]\n"
     );
     let created = "[tasks.data.x]\nbytes = 8\n[tasks.fragments.main]\nunfold = [\"f\"]\nin = [\"x\"]\n\
@@ -486,8 +490,8 @@ fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     desk.write("other.toml", "name = \"other\"\napp = \"main.toml\"\n[vary]\nplatform.nct = [\"1,1,1\"]\n");
     desk.write("main.toml", "main = []");
     desk.run("sweep --quiet other.toml");
-    let expected = "error: other.study/study.json: nct 1,1,1: a run without fragments, expected those of an application of \
-                    [tasks]\n";
+    let expected = "error: other.study/study.json: nct 1,1,1: the run has no fragments: expected a run of an \
+                    application with a [tasks] table\n";
     assert_eq!(desk.run("tasks other.study").stderr, expected);
     desk.write("cut.json", "{\"points\": 3}");
     let expected = "error: cut.json: not the results of a study: invalid type: integer `3`, expected a sequence";

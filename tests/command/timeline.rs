@@ -328,7 +328,11 @@ fn an_archive_in_otf2_is_read_by_its_own_tool() {
     // Existing files are not overwritten.
     let again = simulate();
     assert_eq!(again.code, Some(2));
-    assert!(again.stderr.contains("several files, of which ring.def is there: give another name"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("the file ring.def of this OTF2 archive exists already: give another name"),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]

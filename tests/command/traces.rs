@@ -63,17 +63,27 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     );
     assert_eq!(
         refused(here, "--set app.n=3 pair.trace"),
-        "error: --set app.n=3: the only key of a trace is app.trace.file; its operations are recorded"
+        "error: --set app.n=3: expected app.trace.file, which is the only key of a trace, because its operations \
+         are recorded"
     );
     assert_eq!(
         refused(here, "--seed 3 pair.trace"),
-        "error: a seed: the trace pair.trace has no random draws and the machine no noise, expected none"
+        "error: --seed: expected no seed, because the trace pair.trace has no random numbers and the machine has no \
+         noise"
     );
-    assert_eq!(refused(here, "pair.trace -- x"), "error: unexpected argument \"x\": the trace pair.trace takes none");
+    assert_eq!(
+        refused(here, "pair.trace -- x"),
+        "error: unexpected argument \"x\": the trace pair.trace has no \
+                              arguments"
+    );
     let ran = run(here, "--nct 2,1,1 --set platform.core.flops=1Gflop/s pair.trace");
     let note = "note: work takes the time that was recorded, although this machine has another core.flops\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), note));
-    assert_eq!(refused(here, "--record - pair.toml"), "error: --record -: expected a file to write");
+    assert_eq!(
+        refused(here, "--record - pair.toml"),
+        "error: --record -: expected the name of a trace file; a \
+                              trace cannot be written to stdout"
+    );
     assert_eq!(
         refused(here, "trace head --rank 2 pair.trace"),
         "error: --rank 2: expected 0 to 1, a rank of pair.trace"

@@ -22,7 +22,7 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
     for layer in ["tcp", "memory"] {
         let ran = measure(here, &format!("--layer {layer} --samples {layer}.csv -o {layer}.toml --window 8"));
         assert_eq!(ran.code, Some(0), "{layer}: {}", ran.stderr);
-        assert!(ran.stdout.contains("the same tests on the platform written"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("the same tests, simulated on the written platform"), "{}", ran.stdout);
         let text = fs::read_to_string(here.join(format!("{layer}.toml"))).unwrap();
         assert!(text.starts_with("# Measured by mcpsim measure ") && text.contains(&format!("--layer {layer} on ")));
         let csv = fs::read_to_string(here.join(format!("{layer}.csv"))).unwrap();
@@ -43,9 +43,9 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
     assert_eq!(drawn, 3);
     for (line, said) in [
         ("report tcp.csv none.csv", "none.csv: no such file"),
-        ("report tcp.csv tcp.toml", "tcp.toml: only tables of samples stand side by side"),
+        ("report tcp.csv tcp.toml", "tcp.toml: expected only tables of samples"),
         ("report tcp.csv tcp.csv tcp.csv tcp.csv tcp.csv", "expected at most 4 tables side by side; found 5"),
-        ("report a.json b.json", "expected one RUN.json or study, or several tables of samples; found 2"),
+        ("report a.json b.json", "expected one RUN.json, one study, or several tables of samples; found 2 arguments"),
         (
             "measure --layer udp",
             "--layer: expected tcp, memory, or the path of a library such as ./layer.so; found \"udp\"",
@@ -149,7 +149,8 @@ fn a_library_of_five_functions_is_measured() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(fs::read_to_string(here.join("layer.csv")).unwrap().contains(",ping_pong,0,"));
     let ran = measure(here, "--layer ./empty.so");
-    let said = "error: --layer ./empty.so: has no function mcpsim_layer_start, see --layer header";
+    let said = "error: --layer ./empty.so: the library has no function mcpsim_layer_start, which mcpsim measure \
+                --layer header declares";
     assert!(ran.code == Some(2) && ran.stderr.contains(said), "{}", ran.stderr);
 }
 
@@ -249,7 +250,8 @@ fn classes_of_measured_pairs_predict_like_the_machine_they_are_of() {
     }
     fs::write(here.join("p_hosts.txt"), "a\nb\nc\n").unwrap();
     let ran = run(here, "cluster p_median.nc --platform guessed.toml");
-    let said = "error: p_median.nc: its hosts' file has 3 names: expected one for each of 4 ranks\n";
+    let said = "error: p_median.nc: the file of host names beside it has 3 names: expected one name for each of 4 \
+                ranks\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), said));
 }
 
@@ -261,5 +263,5 @@ fn no_memory_for_a_message_is_told() {
     command.current_dir(directory.path()).args(["-c", line]).arg(mcpsim(directory.path()).get_program());
     let ran = limited(&command);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("error: out of memory: 1.0 GiB more are needed"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("error: out of memory: mcpsim needs 1.0 GiB more"), "{}", ran.stderr);
 }

@@ -16,7 +16,16 @@ fn measure(directory: &Path, line: &str) -> Ran {
 fn a_machine_compared_with_half_its_speed_is_scaled_by_two() {
     let directory = tempfile::tempdir().unwrap();
     let ran = measure(directory.path(), "--compute --force -o there.toml");
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "kernels of there in there.toml\n"), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (
+            Some(0),
+            "the kernel times of there are written to \
+         there.toml\n"
+        ),
+        "{}",
+        ran.stderr
+    );
     let text = fs::read_to_string(directory.path().join("there.toml")).unwrap();
     let table: toml::Table = text.parse().unwrap();
     let seconds = table["seconds"].as_table().unwrap();
@@ -45,7 +54,7 @@ fn kernels_on_a_loaded_host_are_refused() {
         let ran = measure(directory.path(), "--compute -o there.toml");
         over.store(true, Ordering::Relaxed);
         assert_eq!(ran.code, Some(5), "{}", ran.stderr);
-        assert!(ran.stderr.contains("error: this measurement cannot be used, nothing is written"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("error: this measurement is unusable, so nothing is written"), "{}", ran.stderr);
         assert!(!directory.path().join("there.toml").exists());
     });
 }
@@ -81,8 +90,8 @@ fn an_interrupted_measurement_of_pairs_goes_on_and_repeats_what_is_damaged() {
     interrupt(&mut child);
     let ran = ended(child);
     assert_eq!(ran.code, Some(130), "{}", ran.stderr);
-    let told = "of 120 lengths in p.partial: the same command continues from there\n";
-    assert!(ran.stderr.starts_with("error: interrupted with ") && ran.stderr.ends_with(told), "{}", ran.stderr);
+    let told = "of 120 message lengths, whose results are in p.partial: repeat the same command to continue\n";
+    assert!(ran.stderr.starts_with("error: interrupted after ") && ran.stderr.ends_with(told), "{}", ran.stderr);
     let mut bytes = fs::read(&partial).unwrap();
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
@@ -103,14 +112,18 @@ fn what_cannot_be_measured_is_told_with_code_2() {
         ("--compute -o none/a.toml", "--output none/a.toml: no such directory: none"),
         ("--compute --against no.toml", "no.toml: no such file"),
         ("--compute --against bad.toml", "bad.toml: expected seconds above zero for kernel \"stencil\"; found -1"),
-        ("--compute --against other.toml", "--against other.toml: expected kernels of this version; found none"),
+        (
+            "--compute --against other.toml",
+            "--against other.toml: expected kernel times that mcpsim measure \
+          --compute of this version wrote; found none",
+        ),
         ("--against bad.toml", "the following required arguments were not provided:\n  --compute"),
         ("--compute --samples a.csv", "the argument '--compute' cannot be used with '--samples <FILE.csv>'"),
         ("--time soon", "invalid value 'soon' for '--time <TIME>': expected a time such as \"1.2 us\""),
         ("--time 1us", "--time: expected 100 ms or more; found 1.000 us"),
         ("--max-size 12", "--max-size: expected 1 KiB to 1 GiB; found 12 B"),
         ("--max-size 1TiB", "--max-size: expected 1 KiB to 1 GiB; found 1024 GiB"),
-        ("--name= --compute", "--name, --node: expected a name; found an empty one"),
+        ("--name= --compute", "--name and --node: expected a name; found empty text"),
         ("--base default", "the following required arguments were not provided:\n  --import <LEVEL[:PROCESSES]=FILE>"),
         ("--import inter_node=no.txt", "no.txt: no such file"),
         ("--import inter_node", "--import inter_node: expected LEVEL=FILE or LEVEL:PROCESSES=FILE, such as "),
@@ -123,7 +136,7 @@ fn what_cannot_be_measured_is_told_with_code_2() {
             "--import inter_node=a --eager inter_cmp=x",
             "--eager inter_cmp=x: expected a size such as \"64 KiB\" or 65536",
         ),
-        ("--simulate default", "--simulate: expected --pairs, --collectives or --b-eff with it"),
+        ("--simulate default", "--simulate: expected one of --pairs, --collectives and --b-eff in the same command"),
         ("--collectives --simulate default --nct 1,1,1", "--collectives: expected two ranks or more; found 1"),
         (
             "--b-eff --simulate default --nct 1,1,2 --ranks 3",
@@ -135,7 +148,7 @@ fn what_cannot_be_measured_is_told_with_code_2() {
         ),
         (
             "--pairs -o p --simulate default --nct 1,1,4 --test noise --noise-ranks 3",
-            "--pairs: --noise-ranks: expected 2 at most, 4 ranks without the two of a pair; found 3",
+            "--pairs: --noise-ranks: expected at most 2, which is 4 ranks without the two of a pair; found 3",
         ),
         (
             "--pairs -o p --simulate default --nct 1,1,4 --noise-ranks 2",
@@ -190,7 +203,7 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     }
     assert!(rows.iter().any(|row| row.starts_with("capacity data windows one way")), "{}", told.stdout);
     // With windows of all sizes, more values have data.
-    assert!(rows.iter().any(|row| row == "gap data messages a second of 32 pairs up to"), "{}", told.stdout);
+    assert!(rows.iter().any(|row| row == "gap data messages per second of 32 pairs up to"), "{}", told.stdout);
     assert!(told.stdout.lines().all(|line| line.chars().count() <= 80), "{}", told.stdout);
     // Without --name, the name of the machine is that of its file.
     assert!(told.stdout.starts_with("made: (2, 2, 16)\n"), "{}", told.stdout);
@@ -233,7 +246,7 @@ fn models_of_a_platform_and_of_samples_are_told() {
     let here = directory.path();
     let ran = run(here, "models default --nct 2,2,2 --csv a.csv --figures drawn --format svg");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for text in ["P = 8 processors", "Hockney: ", "LogP: ", "LogGP: ", "A course's ways", "models-inter_node"] {
+    for text in ["P = 8 processors", "Hockney: ", "LogP: ", "LogGP: ", "LogP from simple tests", "models-inter_node"] {
         assert!(ran.stdout.contains(text), "{text} in {}", ran.stdout);
     }
     assert!(here.join("drawn/models-intra_cmp.svg").is_file());
@@ -248,9 +261,13 @@ fn models_of_a_platform_and_of_samples_are_told() {
         ("a.csv", "a.csv:1: expected the columns level,test,bytes,load,messages,sample,seconds; found level,model,"),
         ("none.toml", "none.toml: no such file"),
         ("none.csv", "none.csv: no such file"),
-        ("s.csv --nct 2,1,1", "--nct and --set are for platforms; samples are measurements"),
+        (
+            "s.csv --nct 2,1,1",
+            "--nct and --set: expected a platform to simulate; found measured samples, which have \
+          a fixed machine",
+        ),
         ("default --nct 1,1,1", "default: expected two cores; found none"),
-        ("default --set app.n=1", "--set app.n: expected a key that begins with platform."),
+        ("default --set app.n=1", "--set app.n: expected a platform key, which begins with \"platform.\""),
     ] {
         let ran = run(here, &format!("models {line}"));
         assert_eq!(ran.code, Some(2), "{line}: {}", ran.stdout);
@@ -392,12 +409,12 @@ fn a_machine_comes_back_from_the_times_of_its_pairs() {
     }
     let ran = run(here, "cluster p_median.nc --platform g.toml --precision 300ns");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    let said = "error: --platform: expected a --precision that is a share, such as 20%\n";
+    let said = "error: --platform: expected --precision as a share such as 20%, not as a time\n";
     assert_eq!(ran.stderr, said);
     for (content, said) in [
-        (&b""[..], "p_hosts.txt: empty: expected a host's name a rank"),
-        (b"\xff\xfe", "p_hosts.txt: expected a host's name a rank; stream did not contain valid UTF-8"),
-        (b"a\nb\n", "p_median.nc: its hosts' file has 2 names: expected one for each of 8 ranks"),
+        (&b""[..], "p_hosts.txt: the file is empty; expected one line with a host name for each rank"),
+        (b"\xff\xfe", "p_hosts.txt: cannot read the host names of the ranks: stream did not contain valid UTF-8"),
+        (b"a\nb\n", "p_median.nc: the file of host names beside it has 2 names: expected one name for each of 8 ranks"),
     ] {
         fs::write(here.join("p_hosts.txt"), content).unwrap();
         let ran = run(here, "cluster p_median.nc --platform g.toml");

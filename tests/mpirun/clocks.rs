@@ -40,8 +40,10 @@ fn a_clock_that_is_ahead_and_drifts_is_found_out() {
     let info = simulate(&format!("trace info {}", trace.display()));
     let line = info.stdout.lines().find_map(|line| line.strip_prefix("clocks")).unwrap_or_default();
     let words: Vec<&str> = line.split_whitespace().collect();
-    // The line has the format `east: 1045.123456 s ahead, gained 9901.0 us per second`.
-    let ["east:", ahead, "s", "ahead,", "gained", gained, ..] = words[..] else { panic!("{}", told("info", &info)) };
+    // The line has the format `east: 1045.123456 s ahead of rank 0, gained 9901.0 us per second`.
+    let ["east:", ahead, "s", "ahead", "of", "rank", "0,", "gained", gained, ..] = words[..] else {
+        panic!("{}", told("info", &info))
+    };
     let (ahead, gained): (f64, f64) = (ahead.parse().unwrap(), gained.parse().unwrap());
     // The clock counts from the start of the host and has drifted since that time. The test does not know the amount of
     // the drift, but the drift is not negative.

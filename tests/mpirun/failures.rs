@@ -62,7 +62,8 @@ fn what_is_wrong_for_all_processes_is_told_once() {
             ("--json /dev/full workloads/ring.toml", "error: cannot write /dev/full: No space left on device"),
             (
                 "--nct 1,2,2 workloads/ring.toml",
-                "error: 2 host processes, but at most 1 can have a part: a process has whole nodes with ranks",
+                "error: 2 host processes, but at most 1 can take part, because each process simulates whole nodes \
+                 with ranks",
             ),
             (
                 "--nct 2,1,1 --set platform.inter_node.latency=0s --set platform.inter_node.handshake=0s workloads/ring.toml",
@@ -94,7 +95,7 @@ fn what_only_one_process_cannot_do_is_told_with_its_name() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", told(mpi.name, &ran));
         let [error] = errors(&ran)[..] else { panic!("{}", told(mpi.name, &ran)) };
         assert!(error.starts_with("error: process 1 on "), "{error}");
-        assert!(error.contains(": no temporary directory: "), "{error}");
+        assert!(error.contains(": cannot create a temporary directory: "), "{error}");
     }
 }
 
@@ -164,7 +165,7 @@ fn the_launcher_of_another_library_is_found_out() {
     let ran = limited(mpich.launch(2, &open_mpi.binary).arg("workloads/ring.toml"));
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", told("mpich", &ran));
     let [error] = errors(&ran)[..] else { panic!("{}", told("mpich", &ran)) };
-    assert!(error.contains("finds no other: start it with that library's own launcher"), "{error}");
+    assert!(error.contains("finds no other process: use the launcher of that MPI library"), "{error}");
 }
 
 /// Maximum time for mcpsim's processes to end after the launcher has ended.

@@ -49,7 +49,7 @@ fn refused(mpi: &HostMpi, directory: &Path, (alike, starter): (&[&str], &[&str])
     let ran = on_two_hosts(mpi, directory, starter, arguments);
     // The error message contains the absolute path of the file.
     let (kind, name) = what.rsplit_once(' ').unwrap();
-    let text = format!("{name} differs between hosts, expected the same everywhere: process 0 on ");
+    let text = format!("{name} differs between hosts: expected the same file on all hosts: process 0 on ");
     let of_each: Vec<&str> = ran.stderr.split(" with digest ").collect();
     let is_named = ran.stderr.contains(&format!("error: {kind} ")) && ran.stderr.contains(&text);
     assert!(ran.code == Some(2) && is_named, "{}", told(&format!("{} {what}", mpi.name), &ran));

@@ -90,7 +90,7 @@ fn ranks_that_share_a_core_find_up_to_which_size_messages_are_eager() {
         let ran = limited(&command);
         assert_eq!(ran.code, Some(0), "{}", told(mpi.name, &ran));
         assert!(
-            ran.stderr.contains("1 of 2 ranks are bound to a core that another is bound to"),
+            ran.stderr.contains("1 of 2 ranks are bound to a core to which another rank is bound"),
             "{}",
             told(mpi.name, &ran)
         );
@@ -131,7 +131,11 @@ fn what_a_measurement_cannot_do_is_told_once_before_it() {
         for (options, said) in [
             (&["-o", "none/here.toml"][..], "error: --output none/here.toml: no such directory: none"),
             (&["-o", "."], "error: --output .: is a directory, expected a file to write"),
-            (&["--samples", "-"], "error: --output and --samples go to the same place: give one another file"),
+            (
+                &["--samples", "-"],
+                "error: --output and --samples name the same file: give another file for one of \
+                them",
+            ),
             (&["--max-size", "3 B"], "error: "),
             (&["--compute"], "error: mcpsim measure --compute works in one process: start it without an MPI launcher"),
             (&["--bogus"], "error: unexpected argument '--bogus' found"),

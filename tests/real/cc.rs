@@ -185,8 +185,9 @@ fn parts_that_cannot_be_linked_are_explained() {
     assert!(other.expect("cc").success());
     for (line, hint) in [("cc a.c b.o", true), ("cc a.c", false), ("cc -c nowhere.c", false)] {
         let ran = compile(directory.path(), line);
-        let said =
-            ran.stderr.contains("mcpsim: programs are linked as shared objects: parts that another compiler made");
+        let said = ran
+            .stderr
+            .contains("mcpsim: mcpsim links programs as shared objects: object files that another compiler made");
         assert!(ran.code != Some(0) && said == hint, "{line}\n{}", ran.stderr);
     }
 }

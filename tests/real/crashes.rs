@@ -71,7 +71,7 @@ fn each_kind_of_crash_has_its_words() {
     crashes("divide", &["signal 8 (SIGFPE)", "integer division by zero", "  crash at crash.c:83"]);
     crashes("trap", &["signal 4 (SIGILL)", "__builtin_trap", "  crash at crash.c:87"]);
     crashes("breakpoint", &["signal 5 (SIGTRAP)", "a breakpoint", "  crash at crash.c:88"]);
-    crashes("raise", &["signal 11 (SIGSEGV)", "the program has sent it to itself", "  crash at crash.c:89"]);
+    crashes("raise", &["signal 11 (SIGSEGV)", "the program sent this signal to itself", "  crash at crash.c:89"]);
     crashes("print", &["signal 11 (SIGSEGV)", "nothing is mapped at 0x10", "  crash at crash.c:90"]);
     crashes("buffer", &["nothing is mapped at 0x10000000, in MPI_Send\n  crash at crash.c:106"]);
 }

@@ -210,7 +210,7 @@ fn efficiencies_are_told_with_an_ideal_network() {
     let refused = run(here, "--efficiencies --model hockney chain.toml");
     assert_eq!(
         (refused.code, refused.stderr.as_str()),
-        (Some(2), "error: --efficiencies: expected model mcpsim or bigsim\n")
+        (Some(2), "error: --efficiencies: expected --model mcpsim or two-level\n")
     );
     // A replay of the run's trace gives the same values. For a real program, mcpsim itself replays a trace to compute
     // these values.
@@ -261,7 +261,7 @@ fn other_algorithms_of_collectives_are_tried() {
     assert!(others_are_runs_with_rules(here, "--nct 5,1,1 only.toml", "bcast") > 0);
     let text = run(here, &format!("{library} --other-algorithms bcast.toml"));
     assert!(
-        text.stdout.contains("collective  all calls by ") && text.stdout.contains("\n  barrier "),
+        text.stdout.contains("collective  algorithm of all calls ") && text.stdout.contains("\n  barrier "),
         "{}",
         text.stdout
     );
@@ -272,7 +272,14 @@ fn other_algorithms_of_collectives_are_tried() {
     assert!(others_are_runs_with_rules(here, &format!("{library} --compute skip ./only"), "bcast") > 8);
     fs::write(here.join("none.toml"), "main = [{ compute = { time = \"1 us\" } }]\n").unwrap();
     let none = run(here, "--nct 5,1,1 --other-algorithms none.toml");
-    assert!(none.stdout.contains("  no other algorithms: no collective with a choice was called\n"), "{}", none.stdout);
+    assert!(
+        none.stdout.contains(
+            "  no other algorithms: no called collective has a choice of \
+         algorithms\n"
+        ),
+        "{}",
+        none.stdout
+    );
     let refused = run(here, "--nct 5,1,1 --other-algorithms --repeats 3 only.toml");
     assert!(refused.code == Some(2) && refused.stderr.contains("cannot be used with"), "{}", refused.stderr);
 }

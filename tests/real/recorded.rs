@@ -206,27 +206,35 @@ fn what_cannot_be_recorded_is_said_once_and_the_program_goes_on() {
         // The program limits the size of files to half a MiB, so the recording library cannot write the complete log.
         let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
         let ran = mpi.run_with(&program, 2, "", &variables);
-        let told = ran.stderr.lines().filter(|line| line.contains("the trace ends here, the program goes on")).count();
+        let told = ran
+            .stderr
+            .lines()
+            .filter(|line| line.contains("the trace ends at this call, and the program continues"))
+            .count();
         if ran.stdout != "done\n" || told != 1 || ran.code != Some(0) {
             return Err(real::told("a full disk", &ran));
         }
         let parts = format!("{}.parts", trace.display());
         let over = real::simulate(&format!("trace merge {parts} -o {parts}/0.log"));
         if over.code != Some(2)
-            || !over.stderr.ends_with("0.log: this command reads this file, expected another file\n")
+            || !over.stderr.ends_with(
+                "0.log: expected another file to write, because this command also reads this \
+                                       file\n",
+            )
         {
             return Err(real::told("trace merge over a log", &over));
         }
         let merged = real::simulate(&format!("trace merge {parts} -o {}", trace.display()));
-        if merged.code != Some(0) || !merged.stdout.contains("before MPI_Finalize; a replay has the first ") {
+        if merged.code != Some(0) || !merged.stdout.contains("before MPI_Finalize; a replay executes the first ") {
             return Err(real::told("trace merge", &merged));
         }
         let replayed = real::simulate(&format!("--nct 2,1,1 {}", trace.display()));
-        if replayed.code != Some(0) || !replayed.stderr.contains(" was cut after ") {
+        if replayed.code != Some(0) || !replayed.stderr.contains(" ends after ") {
             return Err(real::told("the replay of a cut run", &replayed));
         }
         let again = real::simulate(&format!("trace merge {0} -o {0}", trace.display()));
-        let wanted = format!("error: {}: is already merged; expected the logs of single ranks\n", trace.display());
+        let wanted =
+            format!("error: {}: the file has merged logs; expected the logs of single ranks\n", trace.display());
         assert_eq!((again.code, again.stderr), (Some(2), wanted));
         let nowhere = Path::new("/proc/none.trace");
         let ran = mpi.run_with(&program, 2, "", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", nowhere)]);
@@ -287,8 +295,8 @@ fn a_library_for_another_mpi_leaves_the_program_running() {
 #[test]
 fn a_compiler_that_is_not_there_is_an_error() {
     let ran = real::simulate("trace lib --mpicc no-such-mpicc -o /tmp/x.so");
-    let wanted = "error: no-such-mpicc: no such command: expected a compiler, give the mpicc of the program's MPI with \
-                  --mpicc\n";
+    let wanted = "error: no-such-mpicc: no such command: expected a compiler; give the mpicc of the program's MPI \
+                  with --mpicc\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), wanted));
 }
 
@@ -326,8 +334,11 @@ fn a_check_tells_measured_and_replayed_times() {
             assert!(first.contains(&name), "{}", real::told("trace check", &ran));
         }
         let over = real::simulate(&format!("trace check --nct 1,1,2 --timeline {0} {0}", trace.display()));
-        let refused =
-            format!("error: cannot write {}: this command reads this file, expected another file\n", trace.display());
+        let refused = format!(
+            "error: cannot write {}: expected another file to write, because this command also reads this \
+                     file\n",
+            trace.display()
+        );
         assert_eq!((over.code, over.stderr), (Some(2), refused));
         // The replay ends at MPI_Finalize. No time is predicted for this call, so the prediction has no error.
         let last = ran.stdout.lines().find(|line| line.starts_with("MPI_Finalize "));

@@ -60,7 +60,7 @@ fn a_rank_whose_log_ended_makes_communicators_with_the_others() {
         mpi.compile(&real::file("tests/real/apart.c"), &program)?;
         let trace = directory.join("alone.trace");
         let ran = mpi.run_with(&program, 2, "alone", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
-        let told = ran.stderr.matches("the trace ends here, the program goes on").count();
+        let told = ran.stderr.matches("the trace ends at this call, and the program continues").count();
         if ran.code != Some(0) || ran.stdout != "done\n" || told != 1 {
             return Err(real::told("alone", &ran));
         }
@@ -71,8 +71,8 @@ fn a_rank_whose_log_ended_makes_communicators_with_the_others() {
 #[test]
 fn what_came_late_to_the_standard_is_refused_by_its_name() {
     let refused = [
-        ("persistent", "it started a persistent request that was created in a way that is not recorded"),
-        ("exchange", "it called MPI_Isendrecv, which cannot be replayed"),
+        ("persistent", "the program started a persistent request that was created in a way that is not recorded"),
+        ("exchange", "the program called MPI_Isendrecv, which cannot be replayed"),
     ];
     for_each_mpi(|mpi, library, directory| {
         let program = directory.join("apart");
@@ -85,7 +85,7 @@ fn what_came_late_to_the_standard_is_refused_by_its_name() {
             if ran.stdout == "not here\ndone\n" {
                 continue;
             }
-            let told = ran.stderr.matches("the trace ends here, the program goes on").count();
+            let told = ran.stderr.matches("the trace ends at this call, and the program continues").count();
             if ran.code != Some(0) || ran.stdout != "done\n" || told != 1 {
                 return Err(real::told(what, &ran));
             }
@@ -102,12 +102,12 @@ fn what_came_late_to_the_standard_is_refused_by_its_name() {
 #[test]
 fn the_beginning_of_a_run_is_replayed_up_to_the_call_that_ends_its_recording() {
     let cases = [
-        ("window", 1, 2, "it called MPI_Win_create, which cannot be replayed; a replay has the first "),
-        ("allgatherv", 0, 0, "it called MPI_Ineighbor_allgatherv, which cannot be replayed; a replay has the first "),
-        ("alltoallw", 0, 0, "it called MPI_Ineighbor_alltoallw, which cannot be replayed; a replay has the first "),
-        ("ends", 1, 2, " before MPI_Finalize; a replay has the first "),
-        ("intercomm", 1, 2, "it called MPI_Intercomm_create, which cannot be replayed; a replay has the first "),
-        ("spawn", 1, 2, "it called MPI_Comm_spawn, which cannot be replayed; a replay has the first "),
+        ("window", 1, 2, "the program called MPI_Win_create, which cannot be replayed; a replay executes the first "),
+        ("allgatherv", 0, 0, "the program called MPI_Ineighbor_allgatherv, which cannot be replayed; a replay executes the first "),
+        ("alltoallw", 0, 0, "the program called MPI_Ineighbor_alltoallw, which cannot be replayed; a replay executes the first "),
+        ("ends", 1, 2, " before MPI_Finalize; a replay executes the first "),
+        ("intercomm", 1, 2, "the program called MPI_Intercomm_create, which cannot be replayed; a replay executes the first "),
+        ("spawn", 1, 2, "the program called MPI_Comm_spawn, which cannot be replayed; a replay executes the first "),
     ];
     for_each_mpi(|mpi, library, directory| {
         let program = directory.join("apart");
@@ -134,7 +134,7 @@ fn the_beginning_of_a_run_is_replayed_up_to_the_call_that_ends_its_recording() {
             let found = ["MPI_Send", "MPI_Barrier"].map(|name| calls(&outcome, name));
             assert_eq!(found, [sends, barriers], "{} {what}: {outcome}", mpi.name);
             let checked = real::simulate(&format!("trace check --nct 2,1,1 {}", trace.display()));
-            assert!(checked.stderr.ends_with("expected a whole run for a comparison\n"), "{}", checked.stderr);
+            assert!(checked.stderr.ends_with("expected the trace of a complete run\n"), "{}", checked.stderr);
             fs::remove_file(&trace).map_err(|error| error.to_string())?;
         }
         Ok(())

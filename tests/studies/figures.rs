@@ -32,7 +32,7 @@ fn errors(part: &str) -> BTreeMap<String, [Errors; 2]> {
     let table = text("validation/results.csv");
     for cells in table.lines().map(|line| line.split(',').collect::<Vec<_>>()) {
         if cells[2] == "predicted" && cells[1].contains(part) {
-            let model = usize::from(cells[3] == "bigsim");
+            let model = usize::from(cells[3] == "two-level");
             errors.entry(cells[0].to_owned()).or_default()[model].0.push(cells[9].parse().unwrap());
         }
     }

@@ -100,11 +100,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     let range = format!("{}..main", first.trim());
     let ran = revisions(here, &[&TEST[..], &["--figures", "figures", &range]].concat());
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("note: 1 file has changes that are in no revision: they are not tested\n"),
-        "{}",
-        ran.stderr
-    );
+    assert!(ran.stderr.contains("note: 1 file has uncommitted changes, which are not tested\n"), "{}", ran.stderr);
     assert_eq!(contents(&repo), before);
 
     let table = table(here, "revisions");
@@ -132,7 +128,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     let slower =
         ran.stdout.lines().find(|line| line.contains("slower (p ")).unwrap_or_else(|| panic!("{}", ran.stdout));
     assert!(slower.ends_with(": Slower by a tenth"), "{slower}");
-    let doubled = "100.00% more messages (exact: the runs of each are equal): Twice the messages";
+    let doubled = "100.00% more messages (exact: all runs of a revision are equal): Twice the messages";
     assert!(ran.stdout.replace("\n    ", " ").lines().any(|line| line.ends_with(doubled)), "{}", ran.stdout);
     assert!(
         ran.stdout.ends_with("in figures: revisions-time, revisions-messages, revisions-volume\n"),
@@ -163,11 +159,11 @@ fn a_bisection_builds_what_it_needs_and_passes_over_what_does_not_build() {
     let range = format!("{}..main", first.trim());
     let ran = revisions(here, &[&TEST[..], &["--bisect", &range]].concat());
     let hash = git(&here.join("repo"), &["rev-parse", "main~4"]);
-    let line = format!("  the first revision that differs from the first of all is {}", &hash[..10]);
+    let line = format!("  the first revision that differs from the oldest revision is {}", &hash[..10]);
     assert!(ran.stdout.lines().any(|found| found == line), "{line}\n{}", ran.stdout);
     assert!(table(here, "revisions")["revisions"].as_array().unwrap().len() < 7);
     let same = revisions(here, &[&TEST[..], &["--bisect", "--out", "same", first.trim(), "main~5"]].concat());
-    let line = "  no first change: the first and the last revision do not differ, or one has no runs";
+    let line = "  no change found: the oldest and the newest revision do not differ, or one failed";
     assert!(same.code == Some(0) && same.stdout.lines().any(|found| found == line), "{}", same.stdout);
 }
 
@@ -190,7 +186,7 @@ fn arguments_are_an_axis_and_a_file_may_state_the_test() {
         .collect();
     assert_eq!(rows.len(), 4);
     assert_eq!(rows[1], ("\"First\"".to_owned(), "--set app.bytes=6400".to_owned()));
-    assert!(ran.stdout.contains("  nothing changed beyond noise\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  no revision changed a result beyond noise\n"), "{}", ran.stdout);
     let bytes = |row: usize| table["revisions"][row]["bytes"][0].as_f64().unwrap();
     assert_eq!(bytes(1), 100.0 * bytes(0));
 }
@@ -266,7 +262,7 @@ fn a_signal_ends_the_build_or_run_too_and_the_same_command_goes_on() {
         follow(&mut child, None);
         let ran = finish(child.wait_with_output().unwrap());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(130), ""), "{}", ran.stderr);
-        let last = "error: interrupted; finished runs are in revisions: the same command continues from there\n";
+        let last = "error: interrupted: the finished runs are in revisions; repeat the same command to continue\n";
         assert!(ran.stderr.ends_with(last), "{}", ran.stderr);
         assert!(soon(|| !is_alive(&pid)), "the {held} goes on");
         fs::remove_file(here.join("pid")).unwrap();
@@ -339,10 +335,11 @@ fn what_is_wrong_is_told() {
         ("--repo repo --run app.toml --all", "unexpected argument '--all' found"),
         (
             "--repo repo --run app.toml main..main~1",
-            "--repo repo: main..main~1: expected an older revision first; nothing leads from the first to the second",
+            "--repo repo: main..main~1: expected the older revision first; the first revision is no ancestor of the \
+             second",
         ),
         ("--repo repo --run app.toml", "expected revisions, such as v1.0 v1.1 or v1.0..main"),
-        ("--repo repo main", "expected --run CMD, such as --run './app 100'"),
+        ("--repo repo main", "no --run option is given: expected --run CMD, such as --run './app 100'"),
         ("--repo repo --run app.toml --alpha 2 main", "--alpha 2: expected a probability between 0 and 1 such as 0.01"),
         ("--repo repo --run app.toml --least=-1 main", "--least -1: expected percent, such as 0.5"),
         ("--repo repo --run app.toml --build-timeout 0 main", "--build-timeout 0: expected seconds above zero"),

@@ -101,7 +101,7 @@ fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
 
 #[test]
 fn the_shapes_of_16_cores_are_compared() {
-    let best = ["is-shapes: 15 points", "16,1,1", "1,1,16", "platform.nct: nodes, CMPs a node, cores a CMP"];
+    let best = ["is-shapes: 15 points", "16,1,1", "1,1,16", "platform.nct: nodes, CMPs per node, cores per CMP"];
     let points = study(
         "is-shapes",
         "--set app.iterations=1",
@@ -207,7 +207,7 @@ fn more_processes_pay_off_over_a_network_of_less_latency_whatever_its_rate() {
     equal(&network("10 Gbit/s", "200 us"), "8");
     equal(&network("40 Gbit/s", "200 us"), "8");
     equal(&network("1 Gbit/s", "50 us"), "32");
-    equal(&network("40 Gbit/s", "2 us"), "64, the most there are");
+    equal(&network("40 Gbit/s", "2 us"), "64, the most in this study");
     let csv = fs::read_to_string(out.join("summary.csv")).unwrap();
     assert_eq!(csv.lines().filter(|row| row.ends_with(",1")).count(), 1, "one is the best\n{csv}");
 }
@@ -229,11 +229,12 @@ fn the_measured_times_of_the_cloud_study_give_its_unknowns() {
         ),
         (
             "--fit a+b+0*n",
-            "formula \"a+b+0*n\": b cannot be separated from a by these points: one can compensate for the other",
+            "formula \"a+b+0*n\": b cannot be separated from a by these points: other unknowns compensate for its \
+             changes",
         ),
         (
             "--fit a+b*(n>4)",
-            "formula \"a+b*(n>4)\": b does not matter: whatever it is, the formula gives the same at all points",
+            "formula \"a+b*(n>4)\": b has no effect: the formula gives the same times for all its values",
         ),
         ("--fit a+kind", "formula \"a+kind\": expected numbers of one kind in kind; found \"measured\""),
         ("--fit a+", "formula \"a+\": column 3: expected a number, a name or \"(\", found the end"),

@@ -115,7 +115,14 @@ fn only_what_is_missing_or_changed_is_run() {
     assert_eq!((runs(here, "s"), again.stderr.as_str()), (3, ""));
     let more = sweep(here, "--out s --vary app.work=2,3,4,5 app.toml", 0);
     assert_eq!(runs(here, "s"), 5);
-    assert!(more.stderr.contains("note: 2 of 4 points were run before and are taken as they are"), "{}", more.stderr);
+    assert!(
+        more.stderr.contains(
+            "note: 2 of 4 points were run before, and their results are used \
+         again"
+        ),
+        "{}",
+        more.stderr
+    );
     assert_eq!(read(here, "s/study.csv").lines().count(), 5);
     // The key of a point includes every input: the application file, the platform file, and options.
     fs::write(here.join("app.toml"), APP.replace("bytes = 8", "bytes = 9")).unwrap();
@@ -168,21 +175,36 @@ fn what_is_wrong_with_all_points_ends_the_sweep_before_it_begins() {
     for (line, error) in [
         ("--vary n=1 app.toml", format!("--vary n=1: {expected}; found \"n\"")),
         ("--vary app.n=1 app.toml", "at app.n=1: --set app.n=1: app.toml has no parameter \"n\", expected".to_owned()),
-        ("--vary app.work=1 --set app.work=2 app.toml", "app.work both varies and is set: leave out one".to_owned()),
+        (
+            "--vary app.work=1 --set app.work=2 app.toml",
+            "app.work both varies and has a fixed setting: \
+          leave out one of them"
+                .to_owned(),
+        ),
         (
             "--vary app.program.arguments=[4];[5] app.toml -- 6",
-            "app.program.arguments both varies and is set: leave out one".to_owned(),
+            "app.program.arguments both varies and has a fixed setting: leave out one of them".to_owned(),
         ),
-        ("--vary run.seed=1,2 --repeats 3 app.toml", "run.seed varies twice: give one list of its values".to_owned()),
+        (
+            "--vary run.seed=1,2 --repeats 3 app.toml",
+            "run.seed varies twice: expected one list of its \
+          values"
+                .to_owned(),
+        ),
         ("--json x --vary app.work=1 app.toml", "--json is an option of a single run, not of sweep".to_owned()),
         ("--workers 2 --vary app.work=1 app.toml", "--workers is an option of a single run, not of sweep".to_owned()),
-        ("--vary run.nct=1,1,1 --nct 2,2,2 app.toml", "run.nct both varies and is set: leave out one".to_owned()),
+        (
+            "--vary run.nct=1,1,1 --nct 2,2,2 app.toml",
+            "run.nct both varies and has a fixed setting: leave \
+          out one of them"
+                .to_owned(),
+        ),
         (
             "--vary platform.inter_node.latency=1us;x app.toml",
             "at platform.inter_node.latency=x: expected a time such as \"1.2 us\" in".to_owned(),
         ),
         ("--vary app.work=1 no.toml", "no.toml: no such file".to_owned()),
-        ("--out app.toml --vary app.work=1 app.toml", "--out app.toml: cannot make this directory: ".to_owned()),
+        ("--out app.toml --vary app.work=1 app.toml", "--out app.toml: cannot create this directory: ".to_owned()),
     ] {
         let ran = sweep(here, line, 2);
         assert!(ran.stderr.starts_with(&format!("error: {error}")), "mcpsim sweep {line}\n{}", ran.stderr);
@@ -243,7 +265,8 @@ fn questions_that_make_no_sense_are_told_before_the_first_run() {
         ("--gain 0", "--gain 0: expected a factor above zero such as 1.5"),
         (
             "--choice run.ranks",
-            "--choice run.ranks: expected a key of the application such as app.nb; all others are choices anyway",
+            "--choice run.ranks: expected a key of the application such as app.nb; keys of the platform and the run \
+             are choices anyway",
         ),
         ("--fit a*", "formula \"a*\": column 3: expected a number, a name or \"(\", found the end"),
         (
@@ -319,7 +342,10 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
     let ended = runs(here, "s");
     assert_eq!(
         ran.stderr,
-        format!("error: interrupted with {ended} of 120 points in s: the same command continues from there\n")
+        format!(
+            "error: interrupted after {ended} of 120 points, whose results are in s: repeat the same command to \
+                 continue\n"
+        )
     );
     assert!(!here.join("s/study.csv").exists());
     let last = finish(long(here, "s").output().unwrap());
@@ -330,7 +356,7 @@ fn an_interrupted_sweep_says_where_it_is_and_goes_on_from_there() {
 fn a_study_of_other_axes_in_the_same_directory_is_told() {
     let directory = directory();
     let here = directory.path();
-    let note = "the table in app.study is of other axes (app.work) and is replaced; --out DIR keeps both";
+    let note = "the table in app.study has other axes (app.work), and this sweep replaces it; --out DIR keeps both";
     for (line, told) in [
         ("--vary app.work=1,2 app.toml", false),
         ("--vary app.work=1,2,3 app.toml", false),
@@ -352,7 +378,7 @@ fn an_option_takes_the_place_of_what_the_study_sets() {
     sweep(here, "--max-time 5s --max-iterations 1000 st.toml", 0);
     sweep(here, "--set run.max_time=5s --set run.max_iterations=1000 --out other st.toml", 0);
     let ran = sweep(here, "--max-time 5s --set run.max_time=6s st.toml", 2);
-    assert_eq!(ran.stderr, "error: both --max-time and --set run.max_time=6s are given: leave out one\n");
+    assert_eq!(ran.stderr, "error: --max-time and --set run.max_time=6s set the same key: leave out one of them\n");
     let ran = sweep(here, "--seed 3 --vary run.seed=1,2 app.toml", 2);
-    assert_eq!(ran.stderr, "error: run.seed both varies and is set: leave out one\n");
+    assert_eq!(ran.stderr, "error: run.seed both varies and has a fixed setting: leave out one of them\n");
 }

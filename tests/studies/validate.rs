@@ -38,7 +38,7 @@ fn small(case: &str, only: &str, points: usize, percent: f64) {
             format!("{}={}", column.as_str().unwrap(), point["values"][column.as_str().unwrap()].as_str().unwrap())
         };
         let label: Vec<String> = found["columns"].as_array().unwrap().iter().map(pair).collect();
-        for (index, model) in ["mcpsim", "bigsim"].into_iter().enumerate() {
+        for (index, model) in ["mcpsim", "two-level"].into_iter().enumerate() {
             let name = format!("{},{model}", label.join(" "));
             let (_, before) =
                 stored.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("{name} of {case}"));
@@ -105,7 +105,7 @@ fn stored_results_keep_to_the_limits_and_the_third_level_pays_off() {
         };
         let (mean, most) = mean_and_most("mcpsim");
         assert!(mean <= number("mean_percent") && most <= number("max_percent"), "{name}: {mean} %, {most} %");
-        assert!(mean <= mean_and_most("bigsim").0 + 0.2, "{name}: the baseline is better");
+        assert!(mean <= mean_and_most("two-level").0 + 0.2, "{name}: the baseline is better");
     }
 }
 
@@ -135,7 +135,8 @@ fn own_app(app: &str, case: &str, runs: &str, options: &str) -> Ran {
 fn a_users_own_case_is_judged_and_written_in_every_form() {
     let ran = own(CASE, RUNS, "");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    for line in ["  2 points predicted, 1 given for calibration", "  within the limit of 3.0% mean, 6.0% at most"] {
+    let limit = "  within the limit of the error: 3.0% mean, 6.0% greatest";
+    for line in ["  2 points predicted, 1 used for calibration", limit] {
         assert!(ran.stdout.lines().any(|other| other == line), "{line}\n{}", ran.stdout);
     }
     let csv = own(CASE, RUNS, "--csv -").stdout;
@@ -162,7 +163,8 @@ fn what_the_application_says_that_it_took_is_compared() {
     ] {
         let ran = own_app(app, &case(result), RUNS, "");
         let expected = format!(
-            "result of mine/case.toml names a figure of the application: expected \"{result}\" in seconds above zero; found {found}\n"
+            "the key \"result\" of mine/case.toml names a result of the application: expected \"{result}\" in \
+             seconds above zero; found {found}\n"
         );
         assert!(ran.code == Some(2) && ran.stderr.ends_with(&expected), "{}", ran.stderr);
     }
@@ -174,12 +176,12 @@ fn a_new_case_runs_as_it_is_and_replaces_nothing() {
     let here = directory.path();
     let ran = run(here, "validate --new mine");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    assert_eq!(ran.stdout, "mine: case.toml, measured.csv, app.toml\nmcpsim validate mine predicts it as it is\n");
+    assert_eq!(ran.stdout, "mine: case.toml, measured.csv, app.toml\nnext: mcpsim validate mine\n");
     let ran = run(here, "validate mine");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    assert!(ran.stdout.contains("  no limit is stated: [limit] of case.toml has none\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  no limit of the error: case.toml has no [limit]\n"), "{}", ran.stdout);
     let ran = run(here, "validate --new mine");
-    let expected = "error: --new mine: is there already, expected a new folder\n";
+    let expected = "error: --new mine: this folder exists already: expected a new folder\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(2), expected));
 }
 
@@ -195,7 +197,7 @@ fn output_of_benchmarks_becomes_a_case_of_measured_collectives() {
     let ran = run(here, "validate --new mine --import 8=osu.txt --import a.csv");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     let said = "mine: case.toml, measured.csv, app.toml\nskipped: osu.txt: osu_latency 5.6 measures messages of pairs: a \
-                platform reads it, mcpsim measure --import LEVEL=osu.txt\nmcpsim validate mine predicts it as it is\n";
+                platform reads it, mcpsim measure --import LEVEL=osu.txt\nnext: mcpsim validate mine\n";
     assert_eq!(ran.stdout, said);
     let measured = std::fs::read_to_string(here.join("mine/measured.csv")).unwrap();
     let rows = "benchmark,ranks,bytes,time_s\nallreduce,8,4,5.89e-6\nallreduce,8,1024,1.2e-5\nreduce_scatter,4,64,3e-6\n\
@@ -203,7 +205,7 @@ fn output_of_benchmarks_becomes_a_case_of_measured_collectives() {
     assert!(measured.ends_with(rows), "{measured}");
     let ran = run(here, "validate mine");
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    assert!(ran.stdout.contains("  4 points predicted, 0 given for calibration\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  4 points predicted, 0 used for calibration\n"), "{}", ran.stdout);
     let ran = run(here, "validate --new other --import osu.txt");
     let expected =
         "error: osu.txt: osu_allreduce 5.6 prints no number of processes: expected it, as in --import 64=osu.txt\n";
@@ -229,7 +231,7 @@ fn a_placement_file_stands_beside_its_case() {
 #[test]
 fn over_the_limit_is_code_5() {
     let ran = own(CASE, &RUNS.replace("2.1", "2.9"), "");
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(5), "error: over the limit: mine\n"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(5), "error: prediction errors are over the limit in: mine\n"));
 }
 
 #[test]
@@ -283,11 +285,19 @@ fn bad_input_is_told_and_exits_with_2() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("empty")).unwrap();
     for (line, expected) in [
-        ("validate empty", "error: empty: a folder without a case.toml, expected a case: see validation/README.md\n"),
-        ("validate none", "error: none: no folder with a case.toml, expected a case: see validation/README.md\n"),
+        (
+            "validate empty",
+            "error: empty: a folder without a case.toml: expected a validation case (see \
+          validation/README.md)\n",
+        ),
+        (
+            "validate none",
+            "error: none: no folder with a case.toml: expected a validation case (see \
+          validation/README.md)\n",
+        ),
         (
             "validate --all",
-            "error: --all looks for cases in ./validation, as mcpsim's sources have them: no such directory\n",
+            "error: --all: expected the directory validation with cases, as in mcpsim's sources: no such directory\n",
         ),
     ] {
         let ran = run(directory.path(), line);

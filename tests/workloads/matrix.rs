@@ -56,7 +56,7 @@ fn cyclic_placement_is_the_same_on_any_number_of_workers() {
 
 #[test]
 fn the_two_level_baseline_is_the_same_on_any_number_of_workers() {
-    same_on_any_number_of_workers("--model bigsim");
+    same_on_any_number_of_workers("--model two-level");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn replays_are_what_was_recorded() {
 
 #[test]
 fn replays_are_what_was_recorded_of_the_two_level_baseline() {
-    recorded_and_replayed("--model bigsim --placement cyclic", "--nct 2,4,2");
+    recorded_and_replayed("--model two-level --placement cyclic", "--nct 2,4,2");
 }
 
 #[test]

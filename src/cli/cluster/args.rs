@@ -19,11 +19,11 @@ Examples:
   Save the result as two small files, and restore the matrices
     mcpsim cluster pairs_median.nc -o small
     mcpsim cluster --expand small -o again.nc
-  A platform with the pairs' levels and times
+  Write a platform with the levels and times that the pairs show
     mcpsim cluster pairs_median.nc --platform guessed.toml
-  The same for a machine of irregular shape: costs by class of pairs
+  The same for a machine of irregular shape, with costs for each class of pairs
     mcpsim cluster pairs_median.nc --platform guessed.toml --pairs
-  One element: the time between ranks x and y for messages of 1500 B
+  Print one matrix element: the time between ranks 0 and 1 for messages of 1500 B
     mcpsim cluster pairs_median.nc --at 0,1,1500
     mcpsim cluster --expand small --at 0,1,1500
 
@@ -40,24 +40,24 @@ Exit codes: 0 done, 2 bad input or usage.";
     after_long_help = EXAMPLES
 )]
 pub(crate) struct ClusterArgs {
-    /// Matrices from measure --pairs or PARUS' network_test2, NetCDF or text;
+    /// Matrices of message times from mcpsim measure --pairs or PARUS' network_test2, NetCDF or text;
     /// with --expand the PREFIX of -o
     #[arg(value_name = "FILE.nc|PREFIX")]
     pub file: PathBuf,
 
-    /// Greatest difference between values of a cluster: a share of the least, or a time
+    /// Greatest difference between the times in a cluster: a share of the least time, or a time
     #[arg(long, value_name = "SHARE|TIME", default_value = "20%", value_parser = parse_precision)]
     pub precision: Precision,
 
-    /// Number of matrices in the first clusters
+    /// Number of matrices (message lengths) from which the first clusters are made
     #[arg(long, value_name = "M", default_value_t = 5, value_parser = parse_matrices)]
     pub first: usize,
 
-    /// Number of matrices by which clusters are extended at a time
+    /// Number of matrices by which each further step extends the clusters
     #[arg(long, value_name = "M", default_value_t = 4, value_parser = parse_matrices)]
     pub further: usize,
 
-    /// Share of a cluster that may drop out when it is extended
+    /// Greatest share of a cluster's pairs that may leave the cluster in such a step
     #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = parse_drop)]
     pub drop: f64,
 
@@ -65,11 +65,11 @@ pub(crate) struct ClusterArgs {
     #[arg(long, short, value_name = "PREFIX|FILE.nc")]
     pub output: Option<PathBuf>,
 
-    /// Restore the matrices from a pair of files
+    /// Restore the matrices from the pair of files PREFIX_info.nc and PREFIX_data.nc
     #[arg(long)]
     pub expand: bool,
 
-    /// Print one element in seconds: the time between ranks X and Y for LENGTH bytes
+    /// Print one matrix element: the time in seconds of a message of LENGTH bytes between ranks X and Y
     #[arg(long, value_name = "X,Y,LENGTH", value_parser = parse_place)]
     pub at: Option<(u32, u32, u64)>,
 
@@ -77,11 +77,11 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "FILE.txt")]
     pub text: Option<PathBuf>,
 
-    /// Compare with the levels of this platform (or default), ranks in block order
+    /// Compare the clusters with the levels of this platform (or default), with ranks in block order
     #[arg(long, value_name = "PLATFORM")]
     pub truth: Option<PathBuf>,
 
-    /// With --truth: nodes, CMPs per node, cores per CMP
+    /// With --truth: shape of that platform: N nodes, C CMPs (sockets) per node, T cores per CMP
     #[arg(long, value_name = "N,C,T", requires = "truth")]
     pub nct: Option<Shape>,
 
@@ -90,8 +90,8 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["expand", "output", "at", "text", "figures", "truth"])]
     pub platform: Option<PathBuf>,
 
-    /// With --platform: add costs by class of pairs, for machines of irregular shape; writes
-    /// FILE.pairs.toml, which the platform names
+    /// With --platform: state the costs of each class of rank pairs in FILE.pairs.toml, which the platform file
+    /// names; for machines of irregular shape
     #[arg(long, requires = "platform")]
     pub pairs: bool,
 
@@ -114,7 +114,7 @@ pub(crate) struct ClusterArgs {
 
 /// Parses a share such as "20%" or "0.2".
 fn parse_share(text: &str) -> Result<f64, String> {
-    let wrong = || format!("expected a share such as 10%; found \"{text}\"");
+    let wrong = || format!("expected a share in percent such as 10%; found \"{text}\"");
     let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 0.01));
     number
         .parse::<f64>()
@@ -153,7 +153,7 @@ fn parse_precision(text: &str) -> Result<Precision, String> {
 
 /// Parses an element such as "0,1,1500": two ranks and a message length.
 fn parse_place(text: &str) -> Result<(u32, u32, u64), String> {
-    let wrong = || format!("expected two ranks and a length in bytes such as 0,1,1500; found \"{text}\"");
+    let wrong = || format!("expected two ranks and a message length in bytes such as 0,1,1500; found \"{text}\"");
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let &[x, y, length] = parts.as_slice() else { return Err(wrong()) };
     let all = x.parse().ok().zip(y.parse().ok()).zip(length.parse().ok());

@@ -16,20 +16,20 @@ use super::ClusterArgs;
 /// Infers the platform, writes its file, and prints a summary.
 pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Result<(), Failure> {
     let Precision::Share(precision) = args.precision else {
-        return Err(Failure::bad_input("--platform: expected a --precision that is a share, such as 20%"));
+        return Err(Failure::bad_input("--platform: expected --precision as a share such as 20%, not as a time"));
     };
     let hosts = hosts(&args.file)?;
     if !hosts.is_empty() && hosts.len() != of.parameters.ranks as usize {
         let (ranks, found) = (of.parameters.ranks, hosts.len());
         return Err(Failure::bad_input(format!(
-            "{}: its hosts' file has {found} names: expected one for each of {ranks} ranks",
+            "{}: the file of host names beside it has {found} names: expected one name for each of {ranks} ranks",
             args.file.display()
         )));
     }
     let guess = Guess::of(of, &hosts, precision).map_err(in_file(&args.file))?;
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or("pairs");
     let made = format!(
-        "Guessed by mcpsim cluster {} from {}: {} of {}, {} ranks, {} lengths.",
+        "Inferred by mcpsim cluster {} from {}: {} of the times of test {}, {} ranks, {} message lengths.",
         env!("CARGO_PKG_VERSION"),
         args.file.display(),
         of.statistic.name(),
@@ -47,14 +47,14 @@ pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Resul
         put(&of_pairs, classes.text(guess.shape, &guess.sites, &made))?;
         let file = of_pairs.file_name().unwrap_or_default().to_string_lossy().into_owned();
         put(path, guess.text_with(name, &made, Some(&file)))?;
-        text.push_str(&format!("classes of pairs: {} in {}\n", classes.count(), of_pairs.display()));
+        text.push_str(&format!("costs of {} classes of pairs are in {}\n", classes.count(), of_pairs.display()));
     } else {
         put(path, guess.text(name, &made))?;
     }
     if !guess.is_in_blocks() {
         let placement = with_end(&path.with_extension(""), ".placement.txt");
         put(&placement, guess.placement())?;
-        text.push_str(&format!("ranks are not in blocks: --placement {}\n", placement.display()));
+        text.push_str(&format!("the ranks are not placed in blocks: run with --placement {}\n", placement.display()));
     }
     text.push_str(&format!("platform in {}\n", path.display()));
     if args.quiet { Ok(()) } else { print(&text) }

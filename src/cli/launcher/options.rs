@@ -45,7 +45,7 @@ const fn row(names: &'static str, values: usize, effect: OptionEffect) -> Launch
     LauncherOption { names, values, effect }
 }
 
-const ENVIRONMENT: &str = "ranks get the environment of the launcher: start it by env -i NAME=VALUE";
+const ENVIRONMENT: &str = "ranks always get the environment of the launcher: start the launcher by env -i NAME=VALUE";
 
 const OPTIONS: &[LauncherOption] = &[
     row("version V info", 0, OptionEffect::Version),
@@ -81,8 +81,22 @@ const OPTIONS: &[LauncherOption] = &[
     row("prefix output output-filename output-file display prtemca pmca tune am", 1, OptionEffect::None),
     row("outfile-pattern errfile-pattern prepend-pattern ranks-per-proc personality tmpdir", 1, OptionEffect::None),
     row("genvnone envnone", 0, OptionEffect::Refused(ENVIRONMENT)),
-    row("app configfile file", 1, OptionEffect::Refused("write the programs on the command line, separated by colons")),
-    row("path", 1, OptionEffect::Refused("write the path before the program's name")),
+    row(
+        "app configfile file",
+        1,
+        OptionEffect::Refused(
+            "this option is not supported: write the programs on the \
+         command line, separated by colons",
+        ),
+    ),
+    row(
+        "path",
+        1,
+        OptionEffect::Refused(
+            "this option is not supported: write the path as a part of the program's \
+         name",
+        ),
+    ),
     row("disable-recovery enable-recovery disable-auto-cleanup", 0, OptionEffect::None),
 ];
 
@@ -128,14 +142,17 @@ pub(super) fn help(name: &str) -> String {
     };
     format!(
         "{name} [OPTIONS] PROGRAM [ARGUMENTS] [: [OPTIONS] PROGRAM [ARGUMENTS]]…\n\
-         Runs programs of mcpsim cc on simulated ranks; MCPSIM_NCT names the machine.\n\n  \
-         -n RANKS               ranks of the program (1)\n  \
-         -ppn RANKS             ranks per node, unless MCPSIM_NCT is set\n  \
-         -x NAME=VALUE          sets a variable of the program; so does -env NAME VALUE\n  \
-         -genv NAME VALUE       sets a variable of all programs\n  \
-         -wdir DIRECTORY        starts the program there; -gwdir: all programs\n\n\
-         Accepted; a note lists them, since the simulated machine decides:\n{}\n\
-         Accepted; they cannot change a prediction:\n{}\n\
+         Runs programs built by mcpsim cc on simulated ranks. MCPSIM_NCT=NODES,CMPS,CORES\n\
+         in the environment sets the shape of the simulated machine.\n\n  \
+         -n RANKS               number of ranks of the program (default: 1)\n  \
+         -ppn RANKS             number of ranks per node, unless MCPSIM_NCT is set\n  \
+         -x NAME=VALUE          sets an environment variable of the program\n  \
+         -env NAME VALUE        sets an environment variable of the program\n  \
+         -genv NAME VALUE       sets an environment variable of all programs\n  \
+         -wdir DIRECTORY        starts the program in this directory\n  \
+         -gwdir DIRECTORY       starts all programs in this directory\n\n\
+         Options without effect, which a note lists (the simulated machine decides):\n{}\n\
+         Options that are accepted silently, because they cannot change a prediction:\n{}\n\
          Other options are errors. See mcpsim --help for the simulator.\n",
         list(OptionEffect::Ignored),
         list(OptionEffect::None),

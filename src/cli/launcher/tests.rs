@@ -83,9 +83,9 @@ fn version_and_options_are_shown_and_mistakes_are_errors() {
     for (name, line, what) in [
         ("mpiexec", "-n 0 a", "-n 0"),
         ("mpirun", "-n 2", "no program is named"),
-        ("mpirun", "-n 2 a :", "no program is named after the last colon"),
-        ("mpirun", "-n", "-n: a value is missing"),
-        ("mpirun", "--mca btl", "--mca: a value is missing"),
+        ("mpirun", "-n 2 a :", "no program follows the last colon"),
+        ("mpirun", "-n", "-n: its value is missing"),
+        ("mpirun", "--mca btl", "--mca: its value is missing"),
         ("mpirun", "--oversubscrib a", "unknown option --oversubscrib, did you mean \"oversubscribe\"?"),
         ("mpirun", "-zz a", "unknown option -zz"),
         ("mpirun", "--oversubscribe=1 a", "--oversubscribe=1: this option has no value"),
@@ -93,7 +93,7 @@ fn version_and_options_are_shown_and_mistakes_are_errors() {
         (
             "mpiexec",
             "-genvnone a",
-            "-genvnone: ranks get the environment of the launcher: start it by env -i NAME=VALUE",
+            "-genvnone: ranks always get the environment of the launcher: start the launcher by env -i NAME=VALUE",
         ),
     ] {
         let expected = format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS] [: …]");

@@ -21,16 +21,16 @@ Examples:
   Two nodes, a longer measurement, with all samples and figures
     mpirun -n 2 --map-by node mcpsim measure --time 5min -o pair.toml \\
         --samples pair.csv --figures figures
-  A platform from OSU or IMB results; the default machine's values for the rest
+  A platform from OSU or IMB results; other values are those of the default machine
     mcpsim measure --import inter_node=osu_latency.txt \\
         --import inter_node=osu_bw.txt --base default -o cluster.toml
-  Every pair of ranks, one matrix per message length, for mcpsim cluster
+  Message times of every pair of ranks, one matrix per message length, for mcpsim cluster
     mpirun -n 8 mcpsim measure --pairs --begin 0 --end 10000 --step 500 -o all
-  Collectives by ranks and sizes, next to the predictions for a platform
+  Times of collectives by ranks and sizes, next to the predictions for a platform
     mpirun -n 8 mcpsim measure --collectives --simulate here.toml -o all.csv
   The effective bandwidth of a simulated machine
     mcpsim measure --b-eff --simulate default --nct 4,2,2
-  Sockets and shared memory instead of MPI, and a comparison of all three
+  Sockets and shared memory in place of MPI, and a comparison of all three
     mcpsim measure --layer tcp --samples tcp.csv -o tcp.toml
     mcpsim measure --layer memory --samples memory.csv -o memory.toml
     mcpsim report here.csv tcp.csv memory.csv --figures figures
@@ -44,7 +44,7 @@ Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 /// Contention model of the platform file that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WrittenContention {
-    /// Messages share the resources that they use.
+    /// Concurrent messages share the bandwidth of the network resources that they use.
     Fair,
     /// The costs of a message depend on the number of concurrent transfers.
     Measured,
@@ -60,7 +60,7 @@ pub(crate) enum WrittenContention {
     after_long_help = EXAMPLES
 )]
 pub(crate) struct MeasureArgs {
-    /// The platform file to write; - is stdout. With --pairs a prefix of file names
+    /// The platform file to write; - is stdout. With --pairs: the prefix of all file names
     #[arg(long, short, value_name = "FILE.toml", default_value = "-")]
     pub output: OsString,
 
@@ -72,27 +72,27 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "SIZE", default_value = "4 MiB")]
     pub max_size: Bytes,
 
-    /// Greatest number of messages in a window, for the message rate
+    /// Greatest number of messages in a window (messages in flight at the same time), for the message rate
     #[arg(long, value_name = "K", default_value_t = WINDOW, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub window: u32,
 
-    /// Write the file even if the measurement is unusable: too noisy or implausible
+    /// Write the platform file even if the measurement is unusable: too noisy or implausible
     #[arg(long)]
     pub force: bool,
 
-    /// Write the noise of the operating system as keys, which predictions use, not as comments
+    /// Write the noise of the operating system as keys, which predictions use; otherwise as comments
     #[arg(long)]
     pub noise: bool,
 
-    /// Contention model of the file: fair (capacities from windows) or measured (costs under load)
+    /// Contention model of the platform file: fair (capacities from windows) or measured (costs under load)
     #[arg(long, alias = "law", value_name = "MODEL", default_value = "fair")]
     pub contention: WrittenContention,
 
-    /// Name of the machine in the file [default: the file name without extension, "here" on stdout]
+    /// Name of the machine in the platform file [default: the file name without extension, "here" on stdout]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// Node of this rank, if host names do not identify nodes (or MCPSIM_NODE)
+    /// Name of the node of this rank, if host names do not identify nodes (or MCPSIM_NODE in the environment)
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
 
@@ -100,7 +100,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FILE.csv")]
     pub samples: Option<OsString>,
 
-    /// Draw bandwidth, latency and message rate by size
+    /// Draw bandwidth, latency and message rate by message size into this directory
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
@@ -108,32 +108,33 @@ pub(crate) struct MeasureArgs {
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     pub format: Vec<Format>,
 
-    /// Time kernels on one core instead, without MPI
+    /// Time compute kernels on one core; no messages are measured, and MPI is not needed
     #[arg(long, conflicts_with_all = ["samples", "figures", "node"])]
     pub compute: bool,
 
-    /// With --compute: the file of another machine, for the ratio of both
+    /// With --compute: the --compute output of another machine; prints the ratio of the two speeds
     #[arg(long, value_name = "FILE", requires = "compute")]
     pub against: Option<PathBuf>,
 
-    /// Create the file from the output of OSU or IMB benchmarks whose messages crossed LEVEL, without MPI
+    /// Create the platform file from the output of OSU or IMB benchmarks whose messages crossed LEVEL; MPI is not
+    /// needed
     #[arg(long, value_name = "LEVEL[:PROCESSES]=FILE", conflicts_with_all = ["compute", "samples", "figures", "node"])]
     pub import: Vec<String>,
 
-    /// With --import: the platform (or "default") for values that no file contains
+    /// With --import: the platform (or "default") that supplies the values that no imported file contains
     #[arg(long, value_name = "FILE", requires = "import")]
     pub base: Option<PathBuf>,
 
-    /// With --import and --simulate: nodes, CMPs per node, cores per CMP
+    /// With --import and --simulate: shape of the machine: N nodes, C CMPs (sockets) per node, T cores per CMP
     #[arg(long, value_name = "N,C,T")]
     pub nct: Option<Shape>,
 
-    /// With --import: the greatest eager message size of a level
+    /// With --import: size of the greatest message that is sent eagerly at LEVEL
     #[arg(long, value_name = "LEVEL=SIZE", requires = "import")]
     pub eager: Vec<String>,
 
-    /// With --import: the window sizes to use; few: 8 B, 128 B and the greatest, so that the others remain
-    /// for validation
+    /// With --import: message sizes whose window results are used; few: 8 B, 128 B and the greatest, so that the
+    /// other sizes remain for validation
     #[arg(long, value_name = "SIZES", requires = "import", default_value = "all")]
     pub windows: ImportedSizes,
 

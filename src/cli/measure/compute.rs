@@ -31,13 +31,14 @@ pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
         let _ = writeln!(std::io::stderr(), "note: {doubt}");
     }
     let text = toml::to_string(&figures).map_err(|error| Failure::bad_input(error.to_string()))?;
-    let about = "# Seconds of CPU time that mcpsim's kernels take on one core, each the median of its runs.\n";
+    let about = "# CPU time in seconds of each of mcpsim's kernels on one core; each value is the median of several \
+                 runs.\n";
     let about = format!("{about}# {}, {}, mcpsim {}\n", host::processor(), host::today(), env!("CARGO_PKG_VERSION"));
     if against.is_none() || target != OutputTarget::Stdout {
         target.put(&(about + &text))?;
     }
     if let (OutputTarget::File(path), false) = (&target, args.quiet) {
-        output::print(&format!("kernels of {} in {}\n", figures.machine, path.display()))?;
+        output::print(&format!("the kernel times of {} are written to {}\n", figures.machine, path.display()))?;
     }
     let Some(other) = against else { return Ok(()) };
     let Some((factor, each)) = other.scale_factor(&figures) else {
@@ -46,18 +47,21 @@ pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     if args.quiet {
         return output::print(&format!("scale_factor = {factor:.4}\n"));
     }
-    let mut text = format!("{} against this host, CPU time of kernels:\n", other.machine);
+    let mut text = format!("{} compared with this host, by the CPU time of each kernel:\n", other.machine);
     for (name, ratio) in &each {
         text.push_str(&format!("  {name:<14} {ratio:>8.4}\n"));
     }
-    text.push_str("For the platform file of that machine, geometric mean:\n[core]\n");
+    text.push_str("Lines for the platform file of that machine (geometric mean of the kernels):\n[core]\n");
     text.push_str(&format!("scale_factor = {factor:.4}\n"));
     output::print(&text)
 }
 
 fn nothing_in_common(path: &Path) -> Failure {
     let file = path.display();
-    Failure::bad_input(format!("--against {file}: expected kernels of this version; found none"))
+    Failure::bad_input(format!(
+        "--against {file}: expected kernel times that mcpsim measure --compute of this \
+                                version wrote; found none"
+    ))
 }
 
 fn read(path: &Path) -> Result<Figures, Failure> {

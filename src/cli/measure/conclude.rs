@@ -23,10 +23,13 @@ const ROUNDS: usize = 4;
 /// Creates the failure of an unusable measurement. `what` is the result that is not written without --force. `advice`
 /// follows the other ways to measure again.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
-    let mut text = format!("this measurement cannot be used, {what} is written (--force writes it all the same):");
+    let mut text = format!(
+        "this measurement is unusable, so {what} is written (--force writes the platform file \
+                            all the same):"
+    );
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
     text.push_str(&format!(
-        "\nmeasure again when the machine is quieter, or at a higher priority (chrt -f 20, nice -n -20){advice}"
+        "\nrepeat the measurement when the machine is less busy, or at a higher priority (chrt -f 20, nice -n -20){advice}"
     ));
     Failure { exit: Exit::OverLimit, text }
 }
@@ -68,7 +71,7 @@ pub(super) fn fitted(
 /// Returns the platform as it is read from the text of its file.
 fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
     let text = measured.text();
-    Document::parse("the platform measured", &text)
+    Document::parse("the measured platform", &text)
         .and_then(|document| Platform::load(document, &[]))
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })
 }
@@ -84,7 +87,10 @@ impl Targets {
         let output = OutputTarget::new("--output", &args.output)?;
         let samples = args.samples.as_ref().map(|name| OutputTarget::new("--samples", name)).transpose()?;
         if samples.as_ref() == Some(&output) {
-            return Err(Failure::bad_input("--output and --samples go to the same place: give one another file"));
+            return Err(Failure::bad_input(
+                "--output and --samples name the same file: give another file for one of \
+                                           them",
+            ));
         }
         if let Some(directory) = &args.figures {
             draw(&[], directory, &[])?;
@@ -108,7 +114,7 @@ pub(super) fn conclude(
     let mut doubts = doubts(&measured.samples, &measured.links);
     doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
-        return Err(unusable("no platform", ", or for longer (--time); --samples saves the measurements", &doubts));
+        return Err(unusable("no platform", ", or for a longer time (--time); --samples FILE.csv writes the samples", &doubts));
     }
     // The platform file contains these notes too, for later readers of the file.
     for note in doubts.iter().chain(&judgement.warnings) {

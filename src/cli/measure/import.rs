@@ -25,7 +25,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let target = OutputTarget::new("--output", &args.output)?;
     let mut files = Vec::new();
     for part in parts {
-        let text = read_text(Path::new(&part.file), "text that a benchmark program wrote")?;
+        let text = read_text(Path::new(&part.file), "a text file with the output of a benchmark program")?;
         files.push((part, text));
     }
     let version = env!("CARGO_PKG_VERSION");
@@ -35,7 +35,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let made = import.platform()?;
     let text = &made.text;
     // mcpsim has written this text, so parsing cannot fail.
-    Document::parse("the platform made", text)
+    Document::parse("the imported platform", text)
         .and_then(|document| Platform::load(document, &[]))
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
     target.put(text)?;

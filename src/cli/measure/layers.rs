@@ -39,13 +39,13 @@ const HEADER: &str = include_str!("layers/mcpsim_layer.h");
 /// Options for measuring a transport other than MPI.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LayerArgs {
-    /// Measure this layer instead of MPI, with two ranks: tcp, memory, or a C library of
-    /// five functions; header prints the C header for such a library
+    /// Measure this communication layer in place of MPI, with two ranks: tcp, memory, or a C library of five
+    /// functions; header prints the C header for such a library
     #[arg(long, value_name = "tcp|memory|FILE.so|header", help_heading = "Other layers",
         conflicts_with_all = ["pairs", "collectives", "b_eff", "compute", "import", "simulate", "node"])]
     pub layer: Option<String>,
 
-    /// Run as the second rank, and listen at this address for the first
+    /// Run as the second rank, and listen at this address for the first rank
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -91,7 +91,10 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let layer = Layer::parse(given)?;
     let (listen, connect) = (args.layer.listen.as_deref(), args.layer.connect.as_deref());
     if layer == Layer::Memory && (listen.is_some() || connect.is_some()) {
-        return Err(Failure::bad_input("--layer memory: both ranks are on this host: no --listen, no --connect"));
+        return Err(Failure::bad_input(
+            "--layer memory: expected neither --listen nor --connect, because both ranks \
+                                       are on this host",
+        ));
     }
     if let Some(address) = listen {
         let facts = [host_facts::local_facts(None)];
@@ -266,7 +269,12 @@ struct OtherRank(Child);
 
 impl OtherRank {
     fn start(library: &Path, address: &str) -> Result<OtherRank, Failure> {
-        let failed = |error: std::io::Error| Failure::bad_input(format!("the second rank cannot start: {error}"));
+        let failed = |error: std::io::Error| {
+            Failure::bad_input(format!(
+                "--layer: cannot start the process of the \
+        second rank: {error}"
+            ))
+        };
         let own = std::env::current_exe().map_err(failed)?;
         let mut command = Command::new(own);
         command.args(["measure", "--quiet", "--layer"]).arg(library).args(["--listen", address]);

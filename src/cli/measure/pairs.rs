@@ -36,7 +36,7 @@ const DISTURBED: f64 = 0.1;
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let prefix = Path::new(&args.output);
     let given = if args.output == "-" {
-        Err(Failure::bad_input("--pairs: expected -o PREFIX, the beginning of the names of files"))
+        Err(Failure::bad_input("--pairs: expected -o PREFIX, the common beginning of the names of the files to write"))
     } else {
         Ok(())
     };
@@ -103,7 +103,8 @@ impl<'a> PairWork<'a> {
         about: &str,
     ) -> Result<PairWork<'a>, Failure> {
         if parameters.test.has_noise() && parameters.noise_ranks == 0 && !args.quiet {
-            let what = "note: --noise-ranks is 0: no other rank sends, so that this is a test without noise";
+            let what = "note: --noise-ranks is 0, so no other rank sends during this test, and its times contain no \
+                        noise";
             let _ = writeln!(std::io::stderr(), "{what}");
         }
         let partial = with_end(prefix, ".partial");
@@ -111,13 +112,20 @@ impl<'a> PairWork<'a> {
         let journal = Journal::open(&partial, about, parameters.elements())?;
         if journal.done() > 0 && !args.quiet {
             let (done, all) = (journal.done(), parameters.count());
-            let _ = writeln!(std::io::stderr(), "note: {done} of {all} lengths were measured before: going on");
+            let _ = writeln!(
+                std::io::stderr(),
+                "note: {done} of {all} message lengths were measured before; the \
+                                                 measurement continues with the others"
+            );
         }
         if journal.dropped() > 0 {
             let path = partial.display();
             let records = match journal.dropped() {
-                1 => "1 record is damaged or incomplete: its length is measured again".to_owned(),
-                dropped => format!("{dropped} records are damaged or behind damage: their lengths are measured again"),
+                1 => "1 record is damaged or incomplete, and its message length is measured again".to_owned(),
+                dropped => format!(
+                    "{dropped} records are damaged or follow a damaged record, and their message \
+                                    lengths are measured again"
+                ),
             };
             let _ = writeln!(std::io::stderr(), "note: {path}: {records}");
         }
@@ -141,7 +149,8 @@ impl<'a> PairWork<'a> {
         let (done, all) = (self.journal.done(), self.parameters.count());
         let partial = with_end(self.prefix, ".partial");
         let text = format!(
-            "interrupted with {done} of {all} lengths in {}: the same command continues from there",
+            "interrupted after {done} of {all} message lengths, whose results are in {}: repeat the same command to \
+             continue",
             partial.display()
         );
         Failure { exit: Exit::Interrupted, text }
@@ -176,23 +185,24 @@ impl<'a> PairWork<'a> {
                 // A huge difference is caused by other work on the host during one of the two measurements.
                 Some(disturbed) if disturbed > 10.0 => {
                     format!(
-                        "pairs measured at the same time took up to {:.0} times as long as alone\n",
+                        "messages of pairs measured at the same time took up to {:.0} times as long as alone\n",
                         disturbed + 1.0
                     )
                 }
                 Some(disturbed) => format!(
-                    "pairs measured at the same time differ from the same alone by {:.1} % at most\n",
+                    "times of pairs measured at the same time differ from times alone by at most {:.1} %\n",
                     disturbed * 100.0
                 ),
-                None => "no pairs were measured at the same time: in this test all ranks take part, or there is one \
-                         node\n"
+                None => "no pairs were measured at the same time: all ranks take part in this test, or there is \
+                         only one node\n"
                     .to_owned(),
             });
         }
         if self.disturbed.is_some_and(|disturbed| disturbed > DISTURBED) {
             let _ = writeln!(
                 std::io::stderr(),
-                "note: pairs at the same time were disturbed, by each other or by others: measure without --parallel"
+                "note: pairs measured at the same time slowed each other, or other load slowed them: measure \
+                 without --parallel"
             );
         }
         if self.args.quiet { Ok(()) } else { output::print(&text) }
@@ -230,7 +240,7 @@ impl Line {
         };
         let _ = write!(
             std::io::stderr(),
-            "\r{:3.0} % {done} of {} lengths, {} B{left}\x1b[K",
+            "\r{:3.0} %: {done} of {} message lengths, now {} B{left}\x1b[K",
             (done as f64 + part) / self.all as f64 * 100.0,
             self.all,
             parameters.length(done.min(self.all - 1))

@@ -106,7 +106,7 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
     let own = bindings.iter().filter(|binding| matches!(binding, Binding::To(_))).count();
     if own > 0 {
         notes.push(format!(
-            "{own} of {} ranks were not bound to a core of their own: they bound themselves",
+            "the launcher bound {own} of {} ranks to no core of their own, and mcpsim bound each of them to a core",
             seen.len()
         ));
     }
@@ -114,16 +114,21 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
     let further = (0..places.len()).filter(shares).count();
     if unbound > further {
         notes.push(format!(
-            "{} of {} ranks have no core of their own: the system may move them, and figures mean little",
+            "{} of {} ranks have no core of their own: the system may move them between cores, so their times are \
+             unreliable",
             unbound - further,
             seen.len()
         ));
     }
     if further > 0 {
-        notes.push(format!("{further} of {} ranks are bound to a core that another is bound to, too", seen.len()));
+        notes.push(format!("{further} of {} ranks are bound to a core to which another rank is bound too", seen.len()));
     }
     if unbound > 0 {
-        notes.push("without a core for each rank, several pairs are not measured at the same time".to_owned());
+        notes.push(
+            "pairs of ranks are measured one at a time, because not every rank has a core of its \
+                    own"
+            .to_owned(),
+        );
     }
     if seen.iter().any(|of| of.cpus.is_empty()) {
         notes.push(
@@ -132,10 +137,14 @@ fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound
     }
     let pairs = || seen.iter().flat_map(|one| seen.iter().map(move |other| (one, other)));
     if pairs().any(|(one, other)| one.machine == other.machine && one.node != other.node) {
-        notes.push("one machine has several names (containers, network namespaces): each counts as a node".to_owned());
+        notes.push(
+            "one machine has several host names (containers, network namespaces): each name counts as a \
+                    node"
+                .to_owned(),
+        );
     }
     if pairs().any(|(one, other)| one.machine != other.machine && one.node == other.node) {
-        notes.push("several machines have one name: each counts as a node".to_owned());
+        notes.push("several machines have the same host name: each machine counts as a node".to_owned());
     }
     notes
 }
@@ -151,10 +160,12 @@ fn provenance(seen: &[HostFacts], bindings: &[Binding], notes: &[String]) -> Vec
     let mut lines = vec![
         format!("Measured by mcpsim measure {} on {}.", env!("CARGO_PKG_VERSION"), host::today()),
         format!("{}, {}, {} ranks, {bound} of them bound to a core.", host::processor(), library(), seen.len()),
-        "latency, bandwidth: half round trips; overheads: trains with delays, late receives; loads: exchanges of pairs.".to_owned(),
+        "Sources: latency and bandwidth from half round trips; overheads from message trains with delays and from \
+         late receives; loads from exchanges of pairs."
+            .to_owned(),
     ];
     if let Some(caches) = super::host_facts::caches() {
-        lines.push(format!("Caches that a core uses, as the system says: {caches}."));
+        lines.push(format!("Caches of a core, as the operating system reports them: {caches}."));
     }
     lines.extend(notes.iter().map(|note| format!("Note: {note}.")));
     lines

@@ -36,7 +36,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let mut doubts = doubts_of_collectives(&measured.0);
     doubts.extend(measured.1.iter().flat_map(|of| doubts_of_rings(of, ranks)));
     if !doubts.is_empty() && !args.force {
-        return Err(unusable("nothing", ", or for longer (--time)", &doubts));
+        return Err(unusable("nothing", ", or for a longer time (--time)", &doubts));
     }
     doubts.iter().for_each(|doubt| _ = writeln!(std::io::stderr(), "note: {doubt}"));
     let text = if args.together.collectives {

@@ -21,7 +21,7 @@ pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[F
     if let Some(other) = sources.iter().find(|source| !is_table(source)) {
         let shown = other.display();
         return Err(Failure::bad_input(format!(
-            "{shown}: only tables of samples stand side by side: expected FILE.csv that mcpsim measure --samples wrote"
+            "{shown}: expected only tables of samples (FILE.csv of mcpsim measure --samples) in a comparison"
         )));
     }
     if sources.len() > MOST_BESIDE {
@@ -43,7 +43,10 @@ pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[F
     };
     if figures.is_empty() {
         let name = sources[0].display();
-        return Err(Failure::bad_input(format!("{name}: nothing to draw: no ping-pong and no window is in it")));
+        return Err(Failure::bad_input(format!(
+            "{name}: nothing to draw: the table has no samples of a ping-pong or \
+                                               a window"
+        )));
     }
     output::print(&draw(&figures, directory, formats)?)
 }

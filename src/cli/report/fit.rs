@@ -42,7 +42,10 @@ fn observations(asked: &FitRequest<'_>, name: &str, text: &str) -> Result<Observ
     let is_json = asked.source.is_dir() || text.trim_start().starts_with('{');
     if is_json {
         if asked.time.is_some() || !asked.rows.is_empty() {
-            return Err(Failure::bad_input(format!("{name}: --time and --rows are for tables in CSV")));
+            return Err(Failure::bad_input(format!(
+                "{name}: --time and --rows: expected a table in CSV with these \
+                                                   options; found JSON"
+            )));
         }
         let wrong = |what: String| Failure::bad_input(format!("{name}: {what}"));
         let results: Results =

@@ -14,12 +14,12 @@ use super::super::exit::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  The time on 4 nodes for each revision since v1.0
+  The predicted time on 4 nodes for each revision since v1.0
     mcpsim revisions --repo ~/solver --build 'make CC=\"mcpsim cc\"' \\
         --run './solver 100' --nct 4,2,2 v1.0..main
-  The first slower revision; builds and runs only the revisions that it needs
+  Find the first revision that differs; only the needed revisions are built and run
     mcpsim revisions --bisect --repo . --run app.toml v1.0..main
-  Real runs, with the time that the program prints
+  Measure real runs by the time that the program prints
     mcpsim revisions --real --run 'mpirun -n 4 ./solver 100' \\
         --time-after 'time:' --build make --repeats 10 v1.0 main
 
@@ -50,7 +50,7 @@ pub(crate) struct RevisionsArgs {
     #[arg(long, value_name = "CMD")]
     run: Option<String>,
 
-    /// Further arguments; each revision runs with each set; repeatable
+    /// Further program arguments; repeatable: each revision runs once per --args
     #[arg(long = "args", value_name = "ARGS", allow_hyphen_values = true)]
     arguments: Vec<String>,
 
@@ -62,15 +62,15 @@ pub(crate) struct RevisionsArgs {
     #[arg(long)]
     real: bool,
 
-    /// For real runs, read the seconds that the program prints after this text
+    /// With --real: take the time in seconds that the program prints after TEXT
     #[arg(long, value_name = "TEXT", requires = "real")]
     time_after: Option<String>,
 
-    /// Nodes, CMPs per node, cores per CMP of the simulated machine
+    /// Shape of the simulated machine: N nodes, C CMPs (sockets) per node, T cores per CMP
     #[arg(long, value_name = "N,C,T", help_heading = "Simulated runs")]
     nct: Option<String>,
 
-    /// The simulated machine
+    /// The simulated machine: a platform file, or a name from mcpsim list
     #[arg(long, value_name = "FILE", help_heading = "Simulated runs")]
     platform: Option<PathBuf>,
 
@@ -78,11 +78,11 @@ pub(crate) struct RevisionsArgs {
     #[arg(long, value_name = "N", help_heading = "Simulated runs")]
     ranks: Option<u32>,
 
-    /// Another key of the machine, the application or the run
+    /// Override one key of the platform, the application or the run; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Simulated runs")]
     set: Vec<String>,
 
-    /// The first seed
+    /// Seed of the first run
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Simulated runs")]
     seed: u64,
 
@@ -94,23 +94,23 @@ pub(crate) struct RevisionsArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 600.0)]
     run_timeout: f64,
 
-    /// Probability of a false change, over all comparisons
+    /// Probability of reporting a false change, over all comparisons
     #[arg(long, value_name = "P", default_value_t = 0.01)]
     alpha: f64,
 
-    /// Ignore changes below this
+    /// Ignore changes smaller than PERCENT %
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     least: f64,
 
-    /// Run only the revisions needed to find the first that differs
+    /// Run only the revisions that are needed to find the first revision that differs
     #[arg(long)]
     bisect: bool,
 
-    /// The test's directory
+    /// Directory of the results
     #[arg(long, value_name = "DIR", default_value = "revisions")]
     pub out: PathBuf,
 
-    /// Draw time, messages and volume by revision
+    /// Draw time, messages and volume by revision into this directory
     #[arg(long, value_name = "DIR")]
     pub figures: Option<PathBuf>,
 
@@ -139,7 +139,12 @@ impl RevisionsArgs {
             Some(run) => run,
             // A list of revisions needs no program.
             None if self.list => String::new(),
-            None => return Err(Failure::bad_input("expected --run CMD, such as --run './app 100'")),
+            None => {
+                return Err(Failure::bad_input(
+                    "no --run option is given: expected --run CMD, such as --run \
+                                                   './app 100'",
+                ));
+            }
         };
         let real = self.real || file.real;
         let pick = |typed: &[String], stated: Vec<String>| if typed.is_empty() { stated } else { typed.to_vec() };
@@ -190,8 +195,12 @@ impl RevisionsArgs {
             least_percent: self.least,
             bisect: self.bisect,
             cache: cc::cache()?.0,
-            mcpsim: std::env::current_exe()
-                .map_err(|error| Failure::bad_input(format!("mcpsim cannot find itself: {error}")))?,
+            mcpsim: std::env::current_exe().map_err(|error| {
+                Failure::bad_input(format!(
+                    "cannot find the path of the mcpsim executable: \
+                {error}"
+                ))
+            })?,
         })
     }
 }

@@ -41,9 +41,9 @@ const APP: &str = "The study's file, or an application (a file or a name from mc
 
 const EXAMPLES: &str = "\
 Examples:
-  The best shape of 16 cores: all (N,C,T) with N x C x T = 16
+  The best shape of a machine of 16 cores: all (N,C,T) with N x C x T = 16
     mcpsim sweep --vary cores=16 npb-is
-  Effect of a faster network: every latency with every bandwidth
+  Effect of a faster network: every combination of latency and bandwidth
     mcpsim sweep --vary platform.inter_node.latency=1us..50us:log5 \\
         --vary 'platform.inter_node.bandwidth=1 GB/s,5 GB/s' app.toml
   Weak scaling: two keys that vary together; five seeds per point
@@ -52,7 +52,7 @@ Examples:
   a fitted formula
     mcpsim sweep --vary run.ranks=1..10 --base run.ranks=1 --gain 1.5 \\
         --fit 'I=8720; Tv*I/n + I*t*(n>1)' ljj
-  A study from a file, into its own directory; also resumes an interrupted one
+  Run a study file with results in a directory; repeat the command to resume it
     mcpsim sweep --out is is-shapes
 
 Values: 1,2,4  16,1,1;8,2,1  1..8  1..64:x2  10..90:+20  1us..50us:log5  1..9:lin5
@@ -63,7 +63,7 @@ Exit codes: 0 all points predicted, 1 some points failed (their rows say why),
 /// Runs an application with many settings and finds the best
 #[derive(Clone, Debug, Parser)]
 pub(crate) struct SweepArgs {
-    /// A key and its values, or several keys that vary together; repeatable
+    /// A key and its values, or several keys joined by & that vary together; repeatable
     #[arg(long, value_name = "KEY=VALUES[&KEY=VALUES]", help_heading = "Study")]
     pub vary: Vec<String>,
 
@@ -71,27 +71,27 @@ pub(crate) struct SweepArgs {
     #[arg(long, short, value_name = "N", help_heading = "Study")]
     pub jobs: Option<NonZeroUsize>,
 
-    /// The study's directory (default: NAME.study)
+    /// Directory of the study's results (default: NAME.study)
     #[arg(long, value_name = "DIR", help_heading = "Study")]
     pub out: Option<PathBuf>,
 
-    /// Run real programs at every point instead of replaying a recorded run
+    /// Run a real program at every point, in place of replays of one recorded run
     #[arg(long, help_heading = "Study")]
     pub rerun: bool,
 
-    /// Reference points of speed-up and efficiency, such as run.ranks=1
+    /// The points with this value are the reference of speed-up and efficiency, such as run.ranks=1
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Questions")]
     pub base: Option<String>,
 
-    /// Print the number of ranks up to which doubling them gains at least FACTOR
+    /// Print the number of ranks up to which twice the ranks make the run at least FACTOR times as fast
     #[arg(long, value_name = "FACTOR", help_heading = "Questions")]
     pub gain: Option<f64>,
 
-    /// An app.… key that changes the method but not the computed result; repeatable
+    /// A key app.… whose values are alternative methods for the same problem; repeatable
     #[arg(long, value_name = "KEY", help_heading = "Questions")]
     pub choice: Vec<String>,
 
-    /// Fit a formula of axes, n (ranks) and unknowns to the times
+    /// Fit to the times a formula of axis names, n (number of ranks) and unknowns
     #[arg(long, value_name = "FORMULA", help_heading = "Questions")]
     pub fit: Option<String>,
 
@@ -114,7 +114,14 @@ pub(crate) fn command() -> Command {
         .after_long_help(EXAMPLES);
     let command = command.mut_arg("app", |app| app.value_name("STUDY.toml|APP").help(APP).index(1));
     let command = command.mut_arg("arguments", |arguments| arguments.index(2));
-    let command = command.mut_arg("repeats", |repeats| repeats.help("Number of seeds per point").help_heading("Study"));
+    let command = command.mut_arg("repeats", |repeats| {
+        repeats
+            .help(
+                "Number of runs per point, with consecutive \
+                                   seeds from --seed on",
+            )
+            .help_heading("Study")
+    });
     strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
 }
 

@@ -19,7 +19,7 @@ use crate::units::signed;
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct CheckArgs {
-    /// Options of a run, such as --platform FILE, and the trace of a real run
+    /// Options of mcpsim run, such as --platform FILE, and the trace of a real run
     #[arg(value_name = "OPTIONS FILE.trace", required = true, allow_hyphen_values = true, trailing_var_arg = true)]
     line: Vec<OsString>,
 }
@@ -31,7 +31,12 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let parsed = parse(words.chain(args.line.iter().cloned()).collect())?;
     let run = match parsed {
         Parsed::Run(run) => run,
-        _ => return Err(Failure::bad_input("expected options of a run and a trace")),
+        _ => {
+            return Err(Failure::bad_input(
+                "mcpsim trace check: expected options of mcpsim run and the trace of a \
+                                            real run",
+            ));
+        }
     };
     let file = TraceFile { path: run.app.clone() };
     let Some(logs) = file.read_logs()? else {
@@ -42,7 +47,7 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     };
     if let Some(fault) = logs.fault() {
         let name = run.app.display();
-        return Err(Failure::bad_input(format!("{name}: {fault}; expected a whole run for a comparison")));
+        return Err(Failure::bad_input(format!("{name}: {fault}; expected the trace of a complete run")));
     }
     let outcome = &run.request()?.resolve()?.run()?;
     if let Some(name) = &run.timeline {
@@ -109,17 +114,17 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
     out.push_str(&left_out);
     if let Some((host, shared, cores)) = logs.crowded() {
         let note = format!(
-            "note: {shared} ranks shared the {cores} cores of {host} when this was recorded: measured times of calls \
-             have in them how long ranks waited for a core, which a replay does not know. Record with a core a rank \
-             to compare"
+            "note: {shared} ranks shared the {cores} cores of {host} during recording. The measured times of calls \
+             include waits for a core, but the replay has no such waits. For a comparison, record the run with one \
+             core per rank"
         );
         out.push_str(&wrapped(&note, 6));
     }
     if let Some((rank, waited, part)) = logs.waited().filter(|&(_, _, part)| part >= SHARE_TOLD) {
         let (waited, share) = (seconds(waited), 100.0 * part);
         let note = format!(
-            "note: when this was recorded, rank {rank} waited for {waited:.3} s until it had a core, {share:.1} % of \
-             its time. A replay does not know of that, and measured times have it in them"
+            "note: during recording, rank {rank} waited {waited:.3} s for a core, {share:.1} % of its time. The \
+             measured times include this wait, but the replay does not"
         );
         out.push_str(&wrapped(&note, 6));
     }

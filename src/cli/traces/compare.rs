@@ -16,7 +16,7 @@ pub(in crate::cli) struct CompareArgs {
     /// The --timeline FILE.json output of a run, or the trace of a real run
     #[arg(value_name = "A")]
     first: PathBuf,
-    /// The same for another run
+    /// The timeline or the trace of the other run
     #[arg(value_name = "B")]
     second: PathBuf,
     /// Write both runs into one timeline for Perfetto
@@ -31,7 +31,10 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (a, b) = (args.first.display().to_string(), args.second.display().to_string());
     if first.len() != second.len() {
         let (here, there) = (first.len(), second.len());
-        return Err(Failure::bad_input(format!("{a} has {here} ranks and {b} {there}: expected as many in both")));
+        return Err(Failure::bad_input(format!(
+            "{a} has {here} ranks and {b} has {there} ranks: expected two runs \
+                                               with the same number of ranks"
+        )));
     }
     let runs = [(&a[..], &first[..]), (&b[..], &second[..])];
     if let Some(path) = &args.timeline {
@@ -43,9 +46,9 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 }
 
 /// Note that explains from when on the times of recorded runs count.
-const RECORDED: &str = "note: the ends of calls of a recorded run are from the first MPI_Init on, with \
-    MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info; those of a \
-    predicted run are from its start on";
+const RECORDED: &str = "note: times of a recorded run count from the first MPI_Init and include \
+    MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info does. Times of a \
+    predicted run count from its start";
 
 /// Returns whether the name of `path` is that of a file written by `--timeline`.
 fn is_timeline(path: &Path) -> bool {

@@ -25,7 +25,7 @@ pub(in crate::cli) struct LibArgs {
 /// Compiles the recording library.
 pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
     let directory = tempfile::tempdir()
-        .map_err(|error| Failure::bad_input(format!("cannot make a temporary directory: {error}")))?;
+        .map_err(|error| Failure::bad_input(format!("cannot create a temporary directory: {error}")))?;
     for (name, text) in SOURCES {
         let file = directory.path().join(name);
         std::fs::write(&file, text).map_err(|error| cannot_write(&file.display().to_string(), &error))?;
@@ -43,7 +43,7 @@ pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
     let bytes = std::fs::read(&library).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     write_whole(&args.output, bytes).map_err(|error| cannot_write(&name, &error))?;
     print(&format!(
-        "{name}: for programs of {mpicc}; run them with LD_PRELOAD={}\n",
+        "{name} records programs built with {mpicc}; run such programs with LD_PRELOAD={}\n",
         std::path::absolute(&args.output).as_deref().unwrap_or(Path::new(&args.output)).display()
     ))
 }
@@ -51,7 +51,7 @@ pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
 fn run(command: &mut Command, name: &str) -> Result<(), Failure> {
     let output = command.output().map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Failure::bad_input(format!(
-            "{name}: no such command: expected a compiler, give the mpicc of the program's MPI with --mpicc"
+            "{name}: no such command: expected a compiler; give the mpicc of the program's MPI with --mpicc"
         )),
         _ => Failure::bad_input(format!("cannot start {name}: {error}")),
     })?;

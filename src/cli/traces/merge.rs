@@ -12,7 +12,7 @@ use crate::trace::logs::{self, Logs};
 
 #[derive(Args, Clone, Debug)]
 pub(in crate::cli) struct MergeArgs {
-    /// The logs, or their directory
+    /// The logs of all ranks, or the directory with these logs
     #[arg(value_name = "LOG|DIRECTORY", required = true)]
     logs: Vec<PathBuf>,
 
@@ -33,7 +33,7 @@ pub(in crate::cli) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     }
     if files.is_empty() {
         let name = args.logs[0].display();
-        return Err(Failure::bad_input(format!("{name}: no logs are there: expected files 0.log, 1.log, …")));
+        return Err(Failure::bad_input(format!("{name}: the directory has no logs: expected files 0.log, 1.log, …")));
     }
     let read = |path: &PathBuf| {
         let name = path.display().to_string();

@@ -22,11 +22,11 @@ Examples:
     mcpsim validate --json result.json mycase
   A commented template of a case
     mcpsim validate --new mycase
-  The errors of several models: three levels, two levels, one level
-    mcpsim validate --models bigsim,hockney,logp,loggp validation/orfeo-jacobi
+  Compare the errors of several models: three levels, two levels, one level
+    mcpsim validate --models two-level,hockney,logp,loggp validation/orfeo-jacobi
   The error without each effect: contention, copies, gaps, progress, ...
     mcpsim validate --effects validation/clovertown-jacobi3d
-  Only some of the predicted points
+  Predict only some of the points
     mcpsim validate --only ranks=1..8 --only room_size=64 validation/lcc2-heat3d
 
 Exit codes: 0 within the limits, 2 bad input or usage, 5 over a limit, 70 a bug
@@ -42,24 +42,24 @@ in mcpsim, 130 interrupted; 1, 3 and 4 as for a run.";
     after_long_help = EXAMPLES
 )]
 pub(crate) struct ValidateArgs {
-    /// Folders of cases
+    /// Folders of validation cases
     #[arg(value_name = "CASE", required_unless_present_any = ["all", "new"], conflicts_with_all = ["all", "new"])]
     pub cases: Vec<PathBuf>,
 
-    /// All cases in the folder validation
+    /// Validate all cases in the folder ./validation
     #[arg(long)]
     pub all: bool,
 
-    /// Write a commented template of a case into this new folder
+    /// Create this folder with a commented template of a case
     #[arg(long, value_name = "DIR", conflicts_with = "all")]
     pub new: Option<PathBuf>,
 
-    /// With --new: measured times of collectives, from the output of OSU or IMB benchmarks or from CSV; PROCESSES if
-    /// the file does not state it
+    /// With --new: file with measured times of collectives (output of OSU or IMB benchmarks, or CSV); PROCESSES= states
+    /// the number of processes if the file does not
     #[arg(long, value_name = "[PROCESSES=]FILE", requires = "new")]
     pub import: Vec<String>,
 
-    /// Predict only the points whose column has one of these values
+    /// Predict only the points whose COLUMN has one of VALUES; repeatable
     #[arg(long, value_name = "COLUMN=VALUES", value_parser = parse_only)]
     pub only: Vec<(String, Cells)>,
 
@@ -67,8 +67,8 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub points: bool,
 
-    /// Models to compare with mcpsim's own, or all
-    #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = parse_models, default_value = "bigsim")]
+    /// Network models to compare with mcpsim's own model, or all
+    #[arg(long, value_name = "MODELS", value_delimiter = ',', value_parser = parse_models, default_value = "two-level")]
     pub models: Vec<Models>,
 
     /// Runs with noise per point, for prediction intervals (default: as stated in
@@ -76,7 +76,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long, value_name = "N")]
     pub repeats: Option<u32>,
 
-    /// Switch off the machine's effects one at a time, and print each error
+    /// Switch off the effects in the machine model one at a time, and print the error without each effect
     #[arg(long)]
     pub effects: bool,
 

@@ -10,11 +10,14 @@ pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Optio
     let busy = load.filter(|&load| load > cores as f64);
     let s = if cores == 1 { "" } else { "s" };
     let why = match busy {
-        Some(load) => format!("{load:.1} processes wanted the {cores} core{s} of this host"),
+        Some(load) => format!("{load:.1} processes competed for the {cores} core{s} of this host"),
         None if spread > MOST_SPREAD => format!("repetitions of one run differ by {:.0} %", spread * 100.0),
         None => return None,
     };
-    Some(format!("code was timed while {why}: its times may be too long; validate again when nothing else runs here"))
+    Some(format!(
+        "the program was timed while {why}: the measured code may be too slow; validate again when nothing \
+                  else runs on this host"
+    ))
 }
 
 /// Returns the difference between the greatest and the least value, divided by the median.
@@ -43,14 +46,14 @@ mod tests {
         let quiet = [vec![1.0, 1.02, 1.05], vec![0.0, 0.0, 0.0], vec![]];
         assert_eq!(hint(&quiet, Some(2.0), 2), None);
         assert_eq!(hint(&quiet, None, 2), None);
-        let end = "its times may be too long; validate again when nothing else runs here";
+        let end = "the measured code may be too slow; validate again when nothing else runs on this host";
         assert_eq!(
             hint(&quiet, Some(7.25), 2).unwrap(),
-            format!("code was timed while 7.2 processes wanted the 2 cores of this host: {end}")
+            format!("the program was timed while 7.2 processes competed for the 2 cores of this host: {end}")
         );
         assert_eq!(
             hint(&[vec![1.0, 1.5, 1.2]], Some(0.3), 2).unwrap(),
-            format!("code was timed while repetitions of one run differ by 42 %: {end}")
+            format!("the program was timed while repetitions of one run differ by 42 %: {end}")
         );
     }
 

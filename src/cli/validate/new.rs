@@ -37,7 +37,7 @@ pub(super) fn write_case(folder: &Path, imports: &[String], quiet: bool) -> Resu
     let shown = folder.display();
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::AlreadyExists => {
-            Failure::bad_input(format!("--new {shown}: is there already, expected a new folder"))
+            Failure::bad_input(format!("--new {shown}: this folder exists already: expected a new folder"))
         }
         _ => Failure::bad_input(format!("--new {shown}: {error}")),
     };
@@ -50,7 +50,7 @@ pub(super) fn write_case(folder: &Path, imports: &[String], quiet: bool) -> Resu
     }
     if !quiet {
         let skipped: String = calls.skipped.iter().map(|what| format!("skipped: {what}\n")).collect();
-        let next = format!("mcpsim validate {shown} predicts it as it is");
+        let next = format!("next: mcpsim validate {shown}");
         output::print(&format!("{shown}: {CASE}, {MEASURED}, {APP}\n{skipped}{next}\n"))?;
     }
     Ok(Exit::Predicted.code())
@@ -63,7 +63,7 @@ fn add(calls: &mut MeasuredCalls, import: &str) -> Result<(), Failure> {
     if processes == Some(0) {
         return Err(Failure::bad_input(format!("--import {import}: expected a number of processes above zero")));
     }
-    let text = read_text(Path::new(file), "text that a benchmark program wrote")?;
+    let text = read_text(Path::new(file), "a text file with the output of a benchmark program")?;
     Ok(calls.add(file, processes, &text)?)
 }
 

@@ -218,10 +218,10 @@ impl<'a> Compiler<'a> {
     fn check_waits(&self) -> Result<(), ConfigError> {
         match self.waits.iter().find(|(name, _)| !self.started[*name as usize]) {
             None => Ok(()),
-            Some((name, node)) => {
-                Err(node
-                    .error(format!("no statement starts a request \"{}\", waited for", self.requests[*name as usize])))
-            }
+            Some((name, node)) => Err(node.error(format!(
+                "no statement starts the request \"{}\", which is waited for",
+                self.requests[*name as usize]
+            ))),
         }
     }
 }

@@ -13,7 +13,7 @@ impl ProgramState {
         }
         let turns = shared.max_turns;
         Err(EvalError::new(format!(
-            "{turns} iterations of loops without communication; a loop that is meant to take more needs --max-iterations"
+            "a rank executed {turns} loop iterations without communication; allow more with --max-iterations"
         )))
     }
 

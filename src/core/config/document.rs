@@ -113,22 +113,23 @@ impl Document {
         &mut self.table
     }
 
-    /// Renames the key `former` of the table at the dotted `path`, if both exist. Errors about its value name the key
+    /// Renames the key `former` of the table at the dotted `path` (empty for the whole file), if both exist. Errors about its value name the key
     /// of the text.
     ///
     /// # Errors
     /// The table has both keys.
     pub fn rename(&mut self, path: &str, former: &str, name: &str) -> Result<(), ConfigError> {
-        let mut parts = path.split('.');
+        let mut parts = path.split('.').filter(|part| !part.is_empty());
         let table = parts.try_fold(&mut self.table, |table, part| table.get_mut(part)?.as_table_mut());
         let Some(table) = table else { return Ok(()) };
         let Some(value) = table.remove(former) else { return Ok(()) };
         if table.contains_key(name) {
             let expected = format!("one of \"{name}\" and \"{former}\", its former name,");
-            return Err(self.expected(path, expected, "both"));
+            return Err(self.expected(if path.is_empty() { name } else { path }, expected, "both"));
         }
         table.insert(name.to_owned(), value);
-        self.renamed.push((format!("{path}.{name}"), format!("{path}.{former}")));
+        let key = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        self.renamed.push((key(name), key(former)));
         Ok(())
     }
 

@@ -197,7 +197,8 @@ impl fmt::Display for RunError {
             }
             RunError::TooManyProcesses { processes, most } => write!(
                 f,
-                "{processes} host processes, but at most {most} can have a part: a process has whole nodes with ranks"
+                "{processes} host processes, but at most {most} can take part, because each process simulates whole \
+                 nodes with ranks"
             ),
             RunError::NoLookahead { processes } => write!(
                 f,

@@ -53,7 +53,7 @@ impl Processes {
         let world = TransportWorld::new(network);
         if world.size == 1 {
             return Err(format!(
-                "but its MPI library, {}, finds no other: start it with that library's own launcher",
+                "but its MPI library, {}, finds no other process: use the launcher of that MPI library",
                 world.network.library()
             ));
         }
@@ -61,7 +61,7 @@ impl Processes {
         let version = || (env!("CARGO_PKG_VERSION").to_owned(), std::mem::size_of::<super::event::Event>() as u64);
         match processes.broadcast(version) == version() {
             true => Ok(processes),
-            false => Err("with several versions of mcpsim: expected the same everywhere".to_owned()),
+            false => Err("with several versions of mcpsim: expected the same version on all hosts".to_owned()),
         }
     }
 

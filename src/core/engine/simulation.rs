@@ -112,7 +112,7 @@ impl RunOptions {
 pub struct Labels {
     /// Name of the application.
     pub app: String,
-    /// `mcpsim` or `bigsim`.
+    /// `mcpsim`, `two-level` or a textbook model.
     pub model: String,
     /// Seed of all random draws.
     pub seed: u64,

@@ -114,7 +114,7 @@ fn expand(group: &Group, ranges: &[Range]) -> Result<Vec<c_int>, Fault> {
     let mut ranks = Vec::new();
     for (place, &[first, last, stride]) in ranges.iter().enumerate() {
         if stride == 0 {
-            return Err(Fault::new(MPI_ERR_ARG, format!("range {place} has stride 0, expected another")));
+            return Err(Fault::new(MPI_ERR_ARG, format!("range {place} has stride 0, expected a stride other than 0")));
         }
         let (distance, step) = (i64::from(last) - i64::from(first), i64::from(stride));
         if distance != 0 && (distance < 0) != (step < 0) {
@@ -143,7 +143,10 @@ fn distinct(group: &Group, ranks: &[c_int]) -> Result<Vec<u32>, Fault> {
 
 fn member(group: &Group, place: usize, rank: c_int) -> Result<u32, Fault> {
     u32::try_from(rank).ok().filter(|&member| member < group.size()).ok_or_else(|| {
-        Fault::new(MPI_ERR_RANK, format!("rank {rank} at place {place}, expected one of a group of {}", group.size()))
+        Fault::new(
+            MPI_ERR_RANK,
+            format!("rank {rank} at index {place}, expected a rank of a group of {} members", group.size()),
+        )
     })
 }
 

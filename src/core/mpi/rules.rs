@@ -41,8 +41,8 @@ pub fn fits(collective: Collective, method: Method) -> Result<(), String> {
     suits(collective, method.algorithm)?;
     let (segments, fan) = takes(collective, method.algorithm);
     let in_vain = match (method.segment, method.fan) {
-        (1.., _) if !segments => "\"segment\": it has no segments of a given size",
-        (_, 1..) if !fan => "\"fan\": it has no number of chains, children or messages at a time",
+        (1.., _) if !segments => "\"segment\": this algorithm has no segments of a given size",
+        (_, 1..) if !fan => "\"fan\": this algorithm has no number of chains, children or messages at a time",
         _ => return Ok(()),
     };
     let (algorithm, collective) = (algorithm_word(method.algorithm), collective_word(collective));

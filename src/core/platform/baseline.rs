@@ -29,7 +29,7 @@ pub struct BaselineLink {
 }
 
 impl Platform {
-    /// The machine of `--model bigsim`: `(N, 1, C × T)`, with one latency and bandwidth within nodes and one between
+    /// The machine of `--model two-level`: `(N, 1, C × T)`, with one latency and bandwidth within nodes and one between
     /// nodes.
     ///
     /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message only its latency
@@ -162,7 +162,7 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
 
     #[test]
     fn the_baseline_takes_the_values_a_file_states_for_it() {
-        let stated = ["platform.bigsim.intra_node={latency = \"1 us\", bandwidth = \"5 GB/s\"}"];
+        let stated = ["platform.two_level.intra_node={latency = \"1 us\", bandwidth = \"5 GB/s\"}"];
         let baseline = machine(&stated).two_level();
         assert_eq!(costs(baseline.link(Level::IntraCmp)), [1000, 5000, 50, 0]);
         assert_eq!(costs(baseline.link(Level::InterNode)), [2000, 1000, 0, 80]);

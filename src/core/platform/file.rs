@@ -60,7 +60,7 @@ struct PlatformFile {
     pairs: Option<PairsKey>,
     #[serde(default)]
     places: BTreeMap<String, PlaceFile>,
-    bigsim: Option<Baseline>,
+    two_level: Option<Baseline>,
     progress: Option<ProgressName>,
     progress_share: Option<f64>,
     noise: Option<NoiseFile>,
@@ -233,7 +233,7 @@ impl PlatformFile {
             memory,
             collectives: collectives::read(document, self.collectives.as_ref())?,
             conditions: stated.conditions(document)?,
-            baseline: self.bigsim.unwrap_or_default(),
+            baseline: self.two_level.unwrap_or_default(),
             pairs: pairs.map(Arc::new),
             places: Arc::new(stated_places.places),
             unread,

@@ -99,7 +99,7 @@ impl fmt::Display for PlacementError {
                  --ranks-per-node, or --oversubscribe"
             ),
             PlacementError::WrongLength { entries, ranks } => {
-                write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one per rank")
+                write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one core per rank")
             }
             PlacementError::NoSuchCore { rank, site, shape } => write!(
                 f,
@@ -108,7 +108,8 @@ impl fmt::Display for PlacementError {
             ),
             PlacementError::SharedCore { rank, site } => write!(
                 f,
-                "rank {rank} is placed on node {}, CMP {}, core {}, which is taken: allow it with --oversubscribe",
+                "rank {rank} is placed on node {}, CMP {}, core {}, which another rank has: allow several ranks per \
+                 core with --oversubscribe",
                 site.node, site.cmp, site.core
             ),
         }
@@ -355,7 +356,8 @@ mod tests {
         assert_eq!(by(&Placement::Explicit(vec![at(0, 0, 1); 2]), 2), [at(0, 0, 1); 2]);
         assert_eq!(
             list.sites_by_threads(shape, 2, 3, false).unwrap_err().to_string(),
-            "rank 2 is placed on node 0, CMP 0, core 1, which is taken: allow it with --oversubscribe"
+            "rank 2 is placed on node 0, CMP 0, core 1, which another rank has: allow several ranks per core with \
+             --oversubscribe"
         );
     }
 
@@ -368,10 +370,11 @@ mod tests {
             assert_eq!(error(&placement, 5), text);
         }
         let list = Placement::Explicit(vec![at(0, 0, 1), at(0, 0, 1)]);
-        assert_eq!(error(&list, 3), "the placement lists 2 cores for 3 ranks: expected one per rank");
+        assert_eq!(error(&list, 3), "the placement lists 2 cores for 3 ranks: expected one core per rank");
         assert_eq!(
             error(&list, 2),
-            "rank 1 is placed on node 0, CMP 0, core 1, which is taken: allow it with --oversubscribe"
+            "rank 1 is placed on node 0, CMP 0, core 1, which another rank has: allow several ranks per core with \
+             --oversubscribe"
         );
         assert_eq!(list.sites(shape, 2, true), Ok(vec![at(0, 0, 1), at(0, 0, 1)]));
         assert_eq!(

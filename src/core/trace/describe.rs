@@ -126,7 +126,7 @@ fn described(call: &Call, next: u32) -> String {
         Call::Irecv(pattern) => format!("irecv #{next} {}", received(pattern)),
         Call::WaitAll(all) | Call::Complete(all) => format!("wait {}", requests(all)),
         Call::WaitAny(all) => format!("waitany {}", requests(all)),
-        Call::Test { poll: true, .. } => "poll in vain".to_owned(),
+        Call::Test { poll: true, .. } => "poll without success".to_owned(),
         Call::Test { requests, .. } if requests.is_empty() => "look in vain".to_owned(),
         Call::Test { requests: all, .. } if all.iter().all(|&id| id == COMPLETE) => "look".to_owned(),
         Call::Test { requests: all, .. } => format!("test {}", requests(all)),

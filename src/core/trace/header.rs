@@ -20,7 +20,7 @@ pub struct Header {
     pub app: String,
     /// Name of the platform.
     pub platform: String,
-    /// Name of the machine model: `mcpsim` or `bigsim`.
+    /// Name of the machine model: `mcpsim`, `two-level` or a textbook model.
     pub model: String,
     /// Numbers of nodes, CMPs per node and cores per CMP.
     pub nct: [u32; 3],

@@ -128,25 +128,27 @@ impl Logs {
     pub fn fault(&self) -> Option<String> {
         let refused = self.ranks.iter().zip(&self.resolved).find_map(|(log, resolved)| {
             let why = match resolved.refused?.name() {
-                "MPI_threads" => "it called MPI functions in several threads, which cannot be replayed yet".to_owned(),
+                "MPI_threads" => "the program called MPI functions in several threads, which cannot be replayed \
+                 yet"
+                .to_owned(),
                 "MPI_communicator" => {
-                    "it used a communicator that was created in a way that is not recorded".to_owned()
+                    "the program used a communicator that was created in a way that is not recorded".to_owned()
                 }
                 "MPI_request" => {
-                    "it started a persistent request that was created in a way that is not recorded".to_owned()
+                    "the program started a persistent request that was created in a way that is not recorded".to_owned()
                 }
-                name => format!("it called {name}, which cannot be replayed"),
+                name => format!("the program called {name}, which cannot be replayed"),
             };
             Some(format!("rank {}: {why}", log.info.rank))
         });
         let reason = refused.or_else(|| {
             let cut = self.ranks.iter().find(|log| !log.info.finished)?;
             let calls = self.resolved[cut.info.rank as usize].calls;
-            Some(format!("rank {} was cut after {calls} calls, before MPI_Finalize", cut.info.rank))
+            Some(format!("the log of rank {} ends after {calls} calls, before MPI_Finalize", cut.info.rank))
         })?;
         Some(match self.replayed() {
-            (0, _) => format!("{reason}; no call has all its counterparts"),
-            (kept, all) => format!("{reason}; a replay has the first {kept} of {all} calls"),
+            (0, _) => format!("{reason}; no call can be replayed, because no call has its counterparts in all ranks"),
+            (kept, all) => format!("{reason}; a replay executes the first {kept} of {all} calls"),
         })
     }
 }

@@ -66,8 +66,8 @@ pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<V
     if part.processes.is_empty() && there.len() > 1 {
         let most = part.choosing(there[there.len() - 1]);
         return Err(ConfigError::new(format!(
-            "{}: expected one number of processes; found {list}, whose messages may cross other levels: say which, \
-             as in {most}",
+            "{}: expected one number of processes; found {list}, whose messages may cross other levels: select one \
+             number, as in {most}",
             part.file
         )));
     }
@@ -156,7 +156,11 @@ pub fn level(
         (handshake, rows) = short.with_room(rows);
         rows = short.told(rows, wire);
     }
-    let from = if stated { "as stated" } else { "ASSUMED, not in the imported files: that of the machine \"default\"" };
+    let from = if stated {
+        "as stated"
+    } else {
+        "ASSUMED, because no imported file has this value: the value of the machine \"default\""
+    };
     told.push(format!("eager_threshold: {from}."));
     let handshake_from = if later > 0.0 {
         "handshake: half of the extra start-up time of greater messages, at most the latency of small ones."
@@ -278,12 +282,12 @@ fn overheads(
     sizes: WindowSizes,
     told: &mut Vec<String>,
 ) -> Steps {
-    let both = "both ends ASSUMED to take as long, at the same time.";
+    let both = "both ends ASSUMED to take the same time, concurrently.";
     if let Some((steps, most)) =
         window.filter(|_| sizes == WindowSizes::All).and_then(|window| windows::core_costs(window, ping_pong, wire))
     {
         told.push(format!(
-            "send_overhead, recv_overhead: windows of one pair up to {most} B, above as of {} B; {both}",
+            "send_overhead, recv_overhead: windows of one pair up to {most} B; above, the values of {} B; {both}",
             SMALL[1]
         ));
         return steps;
@@ -292,7 +296,10 @@ fn overheads(
     let each = |size: u64| all.iter().find(|(of, _)| *of == size).map(|(_, each)| *each);
     let found = each(SMALL[0]).zip(each(SMALL[1]));
     told.push(match &found {
-        Some(_) => format!("send_overhead, recv_overhead: windows of one pair, 8 B up to 64 B, 128 B above; {both}"),
+        Some(_) => format!(
+            "send_overhead, recv_overhead: windows of one pair, of 8 B for up to 64 B, of 128 B \
+                            above; {both}"
+        ),
         None => "send_overhead, recv_overhead: NO DATA (windows of one pair at 8 and 128 B). ASSUMED: none.".to_owned(),
     });
     found.map_or_else(Steps::default, |(first, second)| Steps::two([first, second]))
@@ -324,10 +331,10 @@ fn gaps(
         return Steps::default();
     }
     if let Some((steps, most)) = windows::gaps(many, window, wire).filter(|_| sizes == WindowSizes::All) {
-        told.push(format!("gap: messages a second of {pairs} pairs up to {most} B, none above."));
+        told.push(format!("gap: messages per second of {pairs} pairs up to {most} B; above, no gap."));
         return steps;
     }
-    told.push(format!("gap: messages a second of {pairs} pairs, 8 B up to 64 B, 128 B above."));
+    told.push(format!("gap: messages per second of {pairs} pairs, of 8 B for up to 64 B, of 128 B above."));
     Steps::two([found[0].0.max(0.0), found[1].0.max(0.0)])
 }
 
@@ -409,6 +416,6 @@ fn duplex_gap(many: Option<&BenchmarkTable>, of: &MeasuredOccupancy, told: &mut 
         ));
         return None;
     }
-    told.push(format!("duplex_gap: messages a second of {pairs} pairs both ways at {size} B, at most the gap."));
+    told.push(format!("duplex_gap: messages per second of {pairs} pairs both ways at {size} B, at most the gap."));
     Some(both.min(gap))
 }

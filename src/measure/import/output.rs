@@ -128,7 +128,7 @@ fn check_last_row(lines: &TableLines<'_>, last: Option<&(Suite, Section)>) -> Re
     };
     match before.iter().rev().find(|line| is_row(line)) {
         Some(other) if form(other) != form(end) => {
-            Err(lines.wrong(rows.len(), "the last line does not end: the file is cut"))
+            Err(lines.wrong(rows.len(), "the last line is incomplete: the file is truncated"))
         }
         _ => Ok(()),
     }
@@ -154,19 +154,22 @@ fn checked(
         Suite::Osu => program.clone(),
     };
     if !without.is_empty() {
-        skipped.push(format!("{}:{line}: {name}: no figures for {}", lines.name, without.join(", ")));
+        skipped.push(format!("{}:{line}: {name}: no results for {}", lines.name, without.join(", ")));
     }
     let (last, _) = table.last();
     let is_short = table.benchmark != Benchmark::Call("barrier") && without.is_empty();
     if let Some(most) = most.filter(|most| is_short && last != *most) {
         let found = if table.rows.is_empty() { "none".to_owned() } else { format!("sizes up to {last} B") };
-        let what = format!("{name}: expected sizes up to {most} B, as its head says; found {found}: the file is cut");
+        let what = format!(
+            "{name}: expected sizes up to {most} B, as its header states; found {found}: the file is \
+                            truncated"
+        );
         if of_pairs {
             return Err(lines.wrong(line, what));
         }
         skipped.push(format!("{}:{line}: {what}", lines.name));
     } else if table.rows.is_empty() && without.is_empty() {
-        skipped.push(format!("{}:{line}: {name} has no figures: the file is cut", lines.name));
+        skipped.push(format!("{}:{line}: {name} has no results: the file is truncated", lines.name));
     }
     Ok(Some(table).filter(|table| !table.rows.is_empty()))
 }

@@ -265,10 +265,10 @@ fn what_no_file_tells_is_said() {
         "# gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.",
         "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: the slope of a ping-pong at the greatest sizes.",
         "# duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.",
-        "# eager_threshold: ASSUMED, not in the imported files: that of the machine \"default\".",
+        "# eager_threshold: ASSUMED, because no imported file has this value: the value of the machine \"default\".",
         "# handshake: half of the extra start-up time of greater messages, at most the latency of small ones.",
-        "# ASSUMED, not in the imported files: that of configs/default.toml.",
-        "# No ranks are this far apart on this machine. A copy of inter_node, for a file to be complete.",
+        "# ASSUMED, because no imported file has this value: the value of configs/default.toml.",
+        "# No ranks of this machine use this level. Values are those of inter_node, so that the file is complete.",
     ] {
         assert!(text.lines().any(|other| other == line), "{line}\n{text}");
     }
@@ -276,7 +276,10 @@ fn what_no_file_tells_is_said() {
         Import { base: Some(Platform::default_document()), shape: None, ..import(&[("inter_node=lat", latency())]) };
     let text = based.platform().unwrap().text;
     assert!(text.contains("nct = [16, 2, 16]\n") && text.contains("# nct: ASSUMED: configs/default.toml.\n"), "{text}");
-    assert!(text.contains("# NO DATA for intra_cmp. ASSUMED: that of configs/default.toml.\n[intra_cmp]\n"), "{text}");
+    assert!(
+        text.contains("# NO DATA for intra_cmp. ASSUMED: the value of configs/default.toml.\n[intra_cmp]\n"),
+        "{text}"
+    );
     let found = test_support::load(&text, &[]);
     assert_eq!(found.link(Level::IntraCmp), Platform::embedded().link(Level::IntraCmp));
 }
@@ -312,10 +315,15 @@ fn foreign_cut_and_mixed_files_are_told() {
              collective that mcpsim compares"
                 .to_owned(),
         ),
-        (latency()[..latency().len() - 3].to_owned(), "a:12: the last line does not end: the file is cut".to_owned()),
+        (
+            latency()[..latency().len() - 3].to_owned(),
+            "a:12: the last line is incomplete: the file is \
+                                                       truncated"
+                .to_owned(),
+        ),
         (
             "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n".to_owned(),
-            "a:1: osu_latency 5.6.2 has no figures: the file is cut".to_owned(),
+            "a:1: osu_latency 5.6.2 has no results: the file is truncated".to_owned(),
         ),
         (
             latency().replace("64 1.00640", "64"),
@@ -337,8 +345,8 @@ fn foreign_cut_and_mixed_files_are_told() {
         ),
         (
             ping.replace("1024 1 3.0 0.0\n", ""),
-            "a:4: IMB 2019 Update 5 PingPong of 2 processes: expected sizes up to 1024 B, as its head says; found \
-             sizes up to 0 B: the file is cut"
+            "a:4: IMB 2019 Update 5 PingPong of 2 processes: expected sizes up to 1024 B, as its header states; \
+             found sizes up to 0 B: the file is truncated"
                 .to_owned(),
         ),
         (
@@ -357,8 +365,8 @@ fn foreign_cut_and_mixed_files_are_told() {
     let uniband = imb("Uniband", &[2, 4, 64], "1024 1 1.0 1000.0");
     assert_eq!(
         error(&import(&[("inter_node=a", uniband.clone())])),
-        "a: expected one number of processes; found 2, 4, 64, whose messages may cross other levels: say which, as in \
-         --import inter_node:64=a"
+        "a: expected one number of processes; found 2, 4, 64, whose messages may cross other levels: select one \
+         number, as in --import inter_node:64=a"
     );
     assert_eq!(error(&import(&[("inter_node:8=a", uniband)])), "a: expected runs of 8 processes; found 2, 4, 64");
     assert_eq!(

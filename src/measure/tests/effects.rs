@@ -97,7 +97,7 @@ fn many_senders_to_one_reach_what_its_adapter_carries() {
     let all = incast.last().unwrap();
     let rate = f64::from(all.load * all.count) * all.bytes as f64 / all.seconds[0];
     assert!((rate / 2e9 - 1.0).abs() < 0.05, "{rate}");
-    assert!(text.contains("# Incast: 4 ranks to one carry 1.9"), "{text}");
+    assert!(text.contains("# Incast: 4 ranks that send to one rank reach 1.9"), "{text}");
 }
 
 /// Measures pieces of work on four nodes with one rank each.

@@ -66,7 +66,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(platform.link(Level::InterNode).contention(), Contention::Share);
     assert_eq!(platform.core.slowdown, [1.0, 1.2]);
     // The level between CMPs of a node was not measured.
-    assert!(text.contains("# NOT MEASURED: no ranks were this far apart. A copy of intra_cmp"), "{text}");
+    assert!(text.contains("# NOT MEASURED: no ranks use this level. Values are those of intra_cmp"), "{text}");
     assert!(text.starts_with("# Measured by a test\n"), "{text}");
     assert!(text.contains("off by 2.0 % on average and by -3.0 % at most (8 B)"), "{text}");
 }

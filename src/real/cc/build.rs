@@ -127,7 +127,7 @@ fn stubs() -> String {
     let mut text = String::from(
         "#include <unistd.h>\n\
          static void stub(void) {\n\
-         static const char text[] = \"an MPI function of mcpsim was called outside of it: run the program by mcpsim\\n\";\n\
+         static const char text[] = \"an MPI function of mcpsim was called outside a simulation: run the program with mcpsim\\n\";\n\
          if (write(2, text, sizeof text - 1)) {}\n\
          _exit(127);\n}\n",
     );

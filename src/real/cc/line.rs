@@ -69,7 +69,7 @@ fn is_fortran(argument: &OsStr) -> bool {
 const SUPPORT: &str = "-lmcpsim_support";
 
 /// Hint that the wrapper prints after a link error of a program with precompiled objects or libraries.
-const HINT: &str = "programs are linked as shared objects: parts that another compiler made need -fPIC";
+const HINT: &str = "mcpsim links programs as shared objects: object files that another compiler made need -fPIC";
 
 /// Returns true if the program contains objects or libraries that the current compiler command does not compile from
 /// sources.

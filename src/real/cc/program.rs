@@ -77,7 +77,7 @@ impl Built {
 /// Creates a temporary directory and returns the directory with the path of the program file to create in it.
 fn room() -> Result<(TempDir, PathBuf), CcError> {
     let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
-    let temporary = temporary.map_err(|error| CcError::new(format!("no temporary directory: {error}")))?;
+    let temporary = temporary.map_err(|error| CcError::new(format!("cannot create a temporary directory: {error}")))?;
     let path = temporary.path().join("program");
     Ok((temporary, path))
 }

@@ -54,7 +54,12 @@ impl SupportFiles {
     /// The cache directory cannot be written, or the compiler fails.
     pub fn ready() -> Result<SupportFiles, CcError> {
         let compiler = line::compiler(Language::C);
-        let own = std::env::current_exe().map_err(|error| CcError::new(format!("where is mcpsim? {error}")))?;
+        let own = std::env::current_exe().map_err(|error| {
+            CcError::new(format!(
+                "cannot find the path of the mcpsim \
+        executable: {error}"
+            ))
+        })?;
         let (root, hint) = root(|name| std::env::var_os(name))?;
         let directory = root.join(format!("{}-{:016x}", env!("CARGO_PKG_VERSION"), key(&compiler, &own)));
         let kit = SupportFiles { directory };
@@ -168,7 +173,10 @@ pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathB
     };
     match owned() {
         Ok(true) => Ok((path, SET)),
-        _ => Err(CcError::new(format!("cannot use {} as a cache: it is another user's; {SET}", path.display()))),
+        _ => Err(CcError::new(format!(
+            "cannot use {} as a cache: the directory belongs to another user; {SET}",
+            path.display()
+        ))),
     }
 }
 

@@ -71,7 +71,8 @@ with_caller! {
 /// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. The function prints a
 /// message and aborts.
 pub(super) unsafe extern "C" fn undefined() -> ! {
-    const TEXT: &[u8] = b"error: a library has called a function that is defined nowhere (see dlopen, RTLD_LAZY)\n";
+    const TEXT: &[u8] = b"error: a library has called a function that no loaded library defines (see RTLD_LAZY in \
+                          dlopen)\n";
     // SAFETY: `TEXT` has `TEXT.len()` bytes, which `write` only reads. `abort` has no preconditions; the crash report
     // of the signal contains the position of the call.
     unsafe {
@@ -130,7 +131,10 @@ unsafe fn opened(
         return Ok(Some(Opened::Program));
     }
     if other_mpi(name) {
-        return Err(format!("{name}: cannot open shared object file: MPI is mcpsim's, and this is another one"));
+        return Err(format!(
+            "{name}: cannot open shared object file: this library is another MPI, but the program \
+                            runs with mcpsim's MPI"
+        ));
     }
     let (global, stays) = (flags & libc::RTLD_GLOBAL != 0, flags & libc::RTLD_NODELETE != 0);
     let known = |path: &Path| {

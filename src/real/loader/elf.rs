@@ -120,7 +120,7 @@ impl<'a> Elf<'a> {
         let mut segments: Vec<Segment> = loaded.map(segment).collect::<Result<_, _>>()?;
         segments.sort_by_key(|segment| segment.address);
         if segments.is_empty() {
-            return malformed("there is nothing to load");
+            return malformed("the file has no segment to load");
         }
         if segments.iter().any(|segment| segment.address % PAGE != segment.offset % PAGE) {
             return malformed("a segment is not aligned with its place in the file");
@@ -301,7 +301,7 @@ fn check_kind(bytes: &[u8]) -> Result<&FileHeader64<LE>, FileFault> {
         return Err(FileFault::NotElf);
     }
     match bytes.get(4..6) {
-        None => return malformed("it ends within its header"),
+        None => return malformed("the file ends within its header"),
         Some([2, 1]) => {}
         Some([1, _]) => return Err(FileFault::OtherKind("a 32-bit file".into())),
         Some(_) => return Err(FileFault::OtherKind("a file of another byte order".into())),

@@ -146,7 +146,10 @@ impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FileFault::Read(error) => write!(f, "cannot be read: {error}"),
-            FileFault::NotElf => f.write_str("expected a program built by mcpsim cc; this is no ELF file"),
+            FileFault::NotElf => f.write_str(
+                "expected a program built by mcpsim cc; found a file of another format \
+                                              than ELF",
+            ),
             FileFault::OtherKind(found) => {
                 write!(f, "expected a program built by mcpsim cc for x86-64; found {found}{}", record_it(found))
             }

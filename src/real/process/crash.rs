@@ -280,7 +280,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     }
     let words = &mut context.uc_mcontext.gregs;
     if p.crashing.replace(true) {
-        last_words(c"error: a program crashed, and crashed again while that was reported\n");
+        last_words(c"error: a program crashed, and crashed again while mcpsim reported the first crash\n");
     }
     let ground = p.ground.try_borrow();
     let Some(ground) = ground.as_ref().ok().and_then(|ground| ground.as_ref()) else { return step_back(signal) };
@@ -417,7 +417,7 @@ fn hand_over(notice: &Notice) -> ! {
         let mut left = libc::timespec { tv_sec: 60, tv_nsec: 0 };
         while libc::nanosleep(&left.clone(), &mut left) != 0 {}
     }
-    last_words(c"error: a program crashed where it could not be reported\n")
+    last_words(c"error: a program crashed at a point where mcpsim cannot report the rank\n")
 }
 
 fn last_words(text: &std::ffi::CStr) -> ! {

@@ -113,7 +113,7 @@ unsafe extern "C" fn compute(seconds: f64) {
     match SimSpan::from_seconds(seconds) {
         Some(span) => p.charge(span),
         None => {
-            let what = format!("{seconds} seconds: expected 0 or more, and not too many");
+            let what = format!("{seconds} seconds: expected 0 or more, and at most 213 days");
             p.fail_at("mcpsim_compute".to_owned(), FailureKind::Error, what)
         }
     }

@@ -32,7 +32,7 @@ pub(super) fn by_place(run: &Outcome) -> Option<Figure> {
         None => function.to_owned(),
     };
     let calls: Vec<Bar> = sites.iter().map(|one| (name(&one.function, &one.site), one.total.time)).collect();
-    bars(run, "calls-by-place", "time in calls by place in the program", &calls)
+    bars(run, "calls-by-place", "time in calls by source position", &calls)
 }
 
 fn bars(run: &Outcome, name: &str, what: &str, calls: &[Bar]) -> Option<Figure> {

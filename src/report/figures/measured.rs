@@ -15,8 +15,8 @@ type Points = Vec<(f64, f64)>;
 /// Quantities that are drawn over the message size, and the meaning of their line styles.
 const DRAWN: [(&str, &str); 3] = [
     ("latency", "half a round trip"),
-    ("bandwidth", "solid: windows of messages answered by one; dashed: ping-pong"),
-    ("messages", "messages a second in windows answered by one"),
+    ("bandwidth", "solid: windows that one message answers; dashed: ping-pong"),
+    ("messages", "messages per second in windows that one message answers"),
 ];
 
 /// Lines of one colour, with their legend entry.

@@ -128,7 +128,7 @@ fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
 /// Returns the keys of an axis. The text also explains the numbers of a machine shape.
 fn title(axis: &AxisSteps) -> String {
     let title = axis.keys.join(" & ");
-    if title.ends_with(".nct") { format!("{title}: nodes, CMPs a node, cores a CMP") } else { title }
+    if title.ends_with(".nct") { format!("{title}: nodes, CMPs per node, cores per CMP") } else { title }
 }
 
 /// Returns the label of a step, such as "app.n=64 run.ranks=8".

@@ -35,7 +35,8 @@ pub(super) fn parts(run: &Outcome) -> Option<Figure> {
 /// Returns the figure of the critical path's parts; `None` if the predicted time is zero.
 pub(super) fn path(run: &Outcome) -> Option<Figure> {
     let rows = Some(path_rows(&run.path)).filter(|rows| !rows.is_empty())?;
-    let more = format!("{}: the parts of the critical path, which sum to it", predicted_text(run));
+    let more =
+        format!("{}: parts of the critical path (imbalance: compute beyond the mean over ranks)", predicted_text(run));
     Some(waterfall(run, "time-path", more, &rows))
 }
 

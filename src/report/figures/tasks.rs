@@ -66,7 +66,7 @@ fn waiting(runs: &[(String, TaskAnalysis)]) -> Figure {
     let most = stays().map(|sample| sample.stay.as_seconds()).fold(0.0, f64::max);
     let y = PlotAxis::time("time in the stage", if most > 0.0 { most } else { 1e-12 });
     let legend = [Stage::Waiting, Stage::Ready].map(|stage| (COLORS[stage as usize], stage.name().to_owned())).into();
-    let more = "how long fragments stayed in a stage by when they came to it; a dot is a fragment".to_owned();
+    let more = "time of fragments in a stage by the time at which they entered it; a dot is a fragment".to_owned();
     let head = Head { title: title(runs), more, legend, ..Head::default() };
     panels("tasks-waiting", head, runs, &y, |figure, place, tasks| {
         for waiting in &tasks.waiting {

@@ -139,7 +139,7 @@ fn curves_of(
     let dashed = validation.models.get(1).map_or(String::new(), |errors| format!("; dashed: {}", errors.model));
     let head = Head {
         title: format!("{}{kind}", validation.case),
-        more: format!("dots: measured (small: given for calibration); lines: mcpsim{dashed}"),
+        more: format!("dots: measured (small: used for calibration); lines: mcpsim{dashed}"),
         legend: legend.filter(|(_, name)| !name.is_empty()).collect(),
         ..Head::default()
     };

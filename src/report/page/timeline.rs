@@ -26,7 +26,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         end = end.max(start + length);
     }
     if ranks.is_empty() {
-        return Err(wrong(name, "expected intervals of ranks; found none"));
+        return Err(wrong(name, "expected intervals of ranks in traceEvents; found none"));
     }
     let mut states: Vec<&str> = Vec::new();
     // Number of picoseconds per unit; the file contains microseconds.

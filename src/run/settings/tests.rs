@@ -16,7 +16,7 @@ fn options_win_over_the_file_and_the_file_over_defaults() {
     assert_eq!(settings.placement, PlacementChoice::Block);
     let file = "[run]\nseed = 5\nranks = 8\nmodel = \"bigsim\"\nplacement = \"cyclic\"\nnct = [4, 2, 2]\npairs = true";
     let settings = merge(file, "").unwrap();
-    assert_eq!((settings.seed, settings.model, settings.ranks), (5, Model::Bigsim, Some(8)));
+    assert_eq!((settings.seed, settings.model, settings.ranks), (5, Model::TwoLevel, Some(8)));
     assert_eq!((settings.placement, settings.pairs), (PlacementChoice::Cyclic, true));
     let settings = merge(file, "--seed 7 --ranks 4 --model mcpsim --placement block --nct 1,1,4").unwrap();
     assert_eq!((settings.seed, settings.model, settings.ranks), (7, Model::Mcpsim, Some(4)));
@@ -45,7 +45,7 @@ fn limits_and_intervals_reach_the_engine() {
 
 #[test]
 fn the_table_reads_back_as_the_same_settings() {
-    let line = "--nct 4,2,2 --ranks 9 --oversubscribe --placement cyclic --workers 3 --model bigsim --seed 77 \
+    let line = "--nct 4,2,2 --ranks 9 --oversubscribe --placement cyclic --workers 3 --model two-level --seed 77 \
                 --max-time 1.5ms --max-events 5 --max-turns 6 --intervals 1,2KiB --pairs --memory-bound 0.7";
     for line in [line, ""] {
         let settings = merge("", line).unwrap();
@@ -70,11 +70,11 @@ fn bad_values_of_the_run_table_name_key_place_and_what_was_expected() {
         ("run.seed = -1", "expected a whole number from 0 on in run.seed of a.toml; found -1".to_owned()),
         (
             "run.model = \"logq\"",
-            "expected mcpsim, bigsim, hockney, logp or loggp in run.model of a.toml; found \"logq\"".to_owned(),
+            "expected mcpsim, two-level, hockney, logp or loggp in run.model of a.toml; found \"logq\"".to_owned(),
         ),
         (
             "run.model = {}",
-            "expected mcpsim, bigsim, hockney, logp or loggp in run.model of a.toml; found a table".to_owned(),
+            "expected mcpsim, two-level, hockney, logp or loggp in run.model of a.toml; found a table".to_owned(),
         ),
         ("run.max_time = 7", "expected a time such as \"1.2 us\" in run.max_time of a.toml; found 7".to_owned()),
         ("run.memory_bound = 1.5", "expected a number from 0 to 1 in run.memory_bound of a.toml; found 1.5".to_owned()),
@@ -105,7 +105,7 @@ fn bad_values_typed_by_the_user_name_the_option() {
             "--set run.ranks=x",
             "expected a whole number above zero that is not too large in --set run.ranks=x; found \"x\"",
         ),
-        ("--seed 1 --set run.seed=2", "both --seed and --set run.seed=2 are given: leave out one"),
+        ("--seed 1 --set run.seed=2", "--seed and --set run.seed=2 set the same key: leave out one of them"),
         ("--placement blok", "expected block, cyclic, socket or a file in --placement; no such file: blok"),
         (
             "--set run.seed.x=2 --set run.seed=1 --set run.seed.x=2",

@@ -49,7 +49,7 @@ pub fn assess<E: From<ConfigError>>(
     mut predict: impl FnMut(&str, &[Ask]) -> Result<Vec<f64>, E>,
 ) -> Result<Validation, E> {
     if !points.all.iter().any(|point| point.role == Role::Predicted) {
-        let why = "no row is left to be predicted: all are given, left out or not chosen";
+        let why = "no measured row is left to predict: all rows are calibrated on, left out or not selected";
         return Err(ConfigError::new(format!("{}: {why}", case.file)).into());
     }
     let counted: Vec<&MeasuredPoint> =
@@ -212,7 +212,7 @@ impl<'a> Fits<'a> {
             let found = self.found.iter().find(own).ok_or_else(|| {
                 let label = point.label(columns);
                 ConfigError::new(format!(
-                    "{}: {key} is not calibrated for {label}: no row that is given is like it",
+                    "{}: {key} has no calibrated value for {label}: no calibration row is like this point",
                     case.file
                 ))
             })?;
@@ -240,7 +240,7 @@ impl<'a> Fits<'a> {
                 .push(point);
         }
         if kinds.is_empty() {
-            return Err(wrong("no row is as its rows say".to_owned()));
+            return Err(wrong("no measured row matches \"rows\"".to_owned()));
         }
         let [least, most] = calibrate.between;
         let mut searches: Vec<_> =
@@ -480,13 +480,13 @@ mod tests {
             (
                 CASE.to_owned(),
                 "a,2,3\na,1,2\nc,4,7\n",
-                "case.toml: app.work is not calibrated for kind=c ranks=4: no row that is given is like it",
+                "case.toml: app.work has no calibrated value for kind=c ranks=4: no calibration row is like this point",
             ),
-            (CASE.to_owned(), "a,1,1\na,4,2\n", "case.toml: calibrating app.start: no row is as its rows say"),
+            (CASE.to_owned(), "a,1,1\na,4,2\n", "case.toml: calibrating app.start: no measured row matches \"rows\""),
             (
                 CASE.to_owned(),
                 "a,1,1\na,2,2\n",
-                "case.toml: no row is left to be predicted: all are given, left out or not chosen",
+                "case.toml: no measured row is left to predict: all rows are calibrated on, left out or not selected",
             ),
             (
                 CASE.replace("[0.01, 1000]\n[provenance", "[0.01, 10]\n[provenance"),

@@ -166,8 +166,8 @@ fn options() {
         ),
         (
             "a.toml b.toml",
-            "unexpected argument \"b.toml\": the described application a.toml takes none, change its keys with --set \
-             app.KEY=VALUE",
+            "unexpected argument \"b.toml\": the described application a.toml has no arguments; change its keys \
+             with --set app.KEY=VALUE",
         ),
         ("a.toml --nct", "a value is required for '--nct <N,C,T>' but none was supplied"),
     ]);
@@ -200,7 +200,8 @@ fn files_that_cannot_be_read() {
         ),
         (
             "a.toml --ranks 2 --placement twice",
-            "rank 1 is placed on node 0, CMP 0, core 0, which is taken: allow it with --oversubscribe",
+            "rank 1 is placed on node 0, CMP 0, core 0, which another rank has: allow several ranks per core with \
+             --oversubscribe",
         ),
         (
             "a.toml --ranks 2 --placement beyond",

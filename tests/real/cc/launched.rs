@@ -116,5 +116,5 @@ fn a_file_lists_several_programs_and_workers_do_not_matter() {
     let shown = ran("--nct 4,1,1 --show-config top/pair.toml").stdout;
     assert_eq!(shown.matches("[[app.program]]").count(), 2, "{shown}");
     let wrong = ran("--ranks 3 top/pair.toml");
-    assert_eq!(wrong.stderr, "error: 3 ranks: the programs one : two have 4 ranks together\n");
+    assert_eq!(wrong.stderr, "error: --ranks 3: expected 4, the sum of the ranks of the programs one : two\n");
 }

@@ -119,7 +119,15 @@ fn a_trace_that_cannot_be_read_is_recorded_anew() {
         other[at] = 254 - u8::from(other[at] == 254);
         fs::write(&trace, other).unwrap();
         let again = barriers(here, line, 0);
-        assert!(again.stderr.contains(found) && again.stderr.contains("; it is recorded anew"), "{}", again.stderr);
+        assert!(
+            again.stderr.contains(found)
+                && again.stderr.contains(
+                    "; mcpsim records the program \
+             again"
+                ),
+            "{}",
+            again.stderr
+        );
         assert_eq!(read(here, "s/study.csv"), table);
     }
 }

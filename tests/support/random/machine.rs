@@ -140,7 +140,7 @@ pub const KEYS: &[(&str, Values)] = &[
         ],
     ),
     (
-        "bigsim",
+        "two_level",
         &[
             ("intra_node", &["{ latency = \"1 us\", bandwidth = \"2 GB/s\" }"]),
             ("inter_node", &["{ latency = \"9 us\", bandwidth = \"1 GB/s\" }"]),
@@ -166,7 +166,7 @@ pub fn machine(draw: &mut Draw) -> Vec<String> {
         }
     }
     if draw.once_in(6) {
-        sets.push(format!("run.model={}", draw.one(&["bigsim", "hockney", "logp", "loggp"])));
+        sets.push(format!("run.model={}", draw.one(&["two-level", "hockney", "logp", "loggp"])));
     }
     if draw.once_in(3) {
         sets.push(format!("run.placement={}", draw.one(&["cyclic", "socket"])));

@@ -39,7 +39,12 @@ impl LoadedLayer {
     /// The library cannot be loaded, or lacks a function.
     pub fn load(path: &Path) -> Result<LoadedLayer, String> {
         let refused = |what: &str| refused(path, what);
-        let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| refused("no file has such a name"))?;
+        let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| {
+            refused(
+                "expected a file name without a \
+        zero byte",
+            )
+        })?;
         // SAFETY: the name ends in a zero byte. Loading runs the library's constructors, as the user requests.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
@@ -57,7 +62,10 @@ impl LoadedLayer {
             let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
             let shown = name.to_string_lossy();
             if found.is_null() {
-                Err(refused(&format!("has no function {shown}, see --layer header")))
+                Err(refused(&format!(
+                    "the library has no function {shown}, which mcpsim measure --layer header \
+                                      declares"
+                )))
             } else {
                 Ok(found)
             }
@@ -84,11 +92,14 @@ impl LoadedLayer {
     /// The library reports that it cannot start.
     pub fn start(self, rank: i32, address: &str) -> Result<LayerLibrary, String> {
         let refused = |what: &str| refused(&self.path, what);
-        let address = CString::new(address).map_err(|_| refused("the address has a zero byte"))?;
+        let address = CString::new(address).map_err(|_| refused("expected an address without a zero byte"))?;
         // SAFETY: the header specifies this call; the address lives until the call returns.
         match unsafe { (self.start)(rank, address.as_ptr()) } {
             0 => Ok(LayerLibrary(self.functions)),
-            code => Err(refused(&format!("mcpsim_layer_start of rank {rank} gave {code}"))),
+            code => Err(refused(&format!(
+                "mcpsim_layer_start failed on rank {rank}: expected it to return 0; it \
+                                          returned {code}"
+            ))),
         }
     }
 }
@@ -99,7 +110,16 @@ fn refused(path: &Path, what: &str) -> String {
 
 impl PairLayer for LayerLibrary {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
-        let well = |what: &str, code: c_int| if code == 0 { Ok(()) } else { Err(format!("{what} gave {code}")) };
+        let well = |what: &str, code: c_int| {
+            if code == 0 {
+                Ok(())
+            } else {
+                Err(format!(
+                    "{what} failed: expected it \
+        to return 0; it returned {code}"
+                ))
+            }
+        };
         for data in into.iter_mut() {
             // SAFETY: the memory is valid and not otherwise used until the wait below has returned.
             well("mcpsim_layer_recv", unsafe { (self.0.recv)(data.as_mut_ptr().cast(), data.len()) })?;

@@ -74,7 +74,7 @@ fn written(result: std::io::Result<usize>) -> Result<usize, String> {
     match result {
         Ok(bytes) => Ok(bytes),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(0),
-        Err(error) => Err(format!("the other rank is gone: {error}")),
+        Err(error) => Err(format!("the connection to the other rank failed: {error}")),
     }
 }
 
@@ -125,7 +125,7 @@ impl PairLayer for Tcp {
                     let found = u64::from_le_bytes(header) as usize;
                     if found != data.len() {
                         return Err(format!(
-                            "expected a message of {} B of the other rank; found {found} B",
+                            "expected a message of {} B from the other rank; found {found} B",
                             data.len()
                         ));
                     }
@@ -187,7 +187,7 @@ mod tests {
         // A message of an unexpected length, and a closed connection, are errors.
         one.transfer(&[&[1, 2]], &mut []).unwrap();
         let error = other.transfer(&[], &mut [&mut [0; 3]]).unwrap_err();
-        assert_eq!(error, "expected a message of 3 B of the other rank; found 2 B");
+        assert_eq!(error, "expected a message of 3 B from the other rank; found 2 B");
         drop(one);
         assert!(other.transfer(&[], &mut [&mut [0; 2], &mut [0; 3]]).is_err());
     }

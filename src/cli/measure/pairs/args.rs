@@ -10,16 +10,16 @@ use crate::matrices::{PairTest, Parameters};
 /// Options of `--pairs` and `--simulate`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PairArgs {
-    /// Measure every pair of ranks, one matrix per message length
+    /// Measure the message time between every pair of ranks: one matrix per message length, for mcpsim cluster
     #[arg(long, help_heading = "All pairs", conflicts_with_all = ["samples", "figures", "compute"])]
     pub pairs: bool,
 
-    /// Communication test: one_to_one, async_one_to_one, send_recv_and_recv_send,
+    /// Communication test of each pair: one_to_one, async_one_to_one, send_recv_and_recv_send,
     /// all_to_all, noise, noise_blocking, bcast, put or get
     #[arg(long, value_name = "KIND", default_value = "one_to_one", value_parser = parse_test, help_heading = "All pairs")]
     pub test: PairTest,
 
-    /// Least message length
+    /// Smallest message length
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
     pub begin: u32,
 
@@ -31,23 +31,23 @@ pub(crate) struct PairArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 500, help_heading = "All pairs")]
     pub step: u32,
 
-    /// Samples per matrix element
+    /// Number of samples per matrix element
     #[arg(long, value_name = "N", default_value_t = 100, help_heading = "All pairs")]
     pub repeats: u32,
 
-    /// Length of noise messages
+    /// Length of each noise message, which ranks outside the measured pair send
     #[arg(long, value_name = "BYTES", default_value_t = 0, help_heading = "All pairs")]
     pub noise_length: u32,
 
-    /// Ranks that send noise, in addition to the two of a pair
+    /// Number of ranks that send noise, in addition to the two ranks of a pair
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "All pairs")]
     pub noise_ranks: u32,
 
-    /// Noise messages per sample
+    /// Number of noise messages per sample
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "All pairs")]
     pub noise_messages: u32,
 
-    /// Measure pairs without a common node concurrently, and some of them again in isolation
+    /// Measure pairs that share no node at the same time, and measure some of them again one at a time
     #[arg(long, help_heading = "All pairs")]
     pub parallel: bool,
 
@@ -55,8 +55,8 @@ pub(crate) struct PairArgs {
     #[arg(long, help_heading = "All pairs")]
     pub text: bool,
 
-    /// Measure a simulated machine (or default) instead of this one; under MPI,
-    /// --collectives and --b-eff measure both
+    /// Measure the simulated machine of this platform (or default) in place of this host; under MPI, --collectives
+    /// and --b-eff measure both
     #[arg(long, value_name = "PLATFORM", help_heading = "All pairs")]
     pub simulate: Option<PathBuf>,
 
@@ -64,11 +64,11 @@ pub(crate) struct PairArgs {
     #[arg(long, value_name = "P", requires = "simulate", help_heading = "All pairs")]
     pub ranks: Option<u32>,
 
-    /// With --simulate: standard deviation of a lognormal factor on each sample, such as 0.05
+    /// With --simulate: standard deviation of the lognormal random factor on each sample, such as 0.05
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = parse_jitter, help_heading = "All pairs")]
     pub jitter: f64,
 
-    /// With --jitter: seed of the factors
+    /// With --jitter: seed of the random factors
     #[arg(long, value_name = "S", default_value_t = 1, help_heading = "All pairs")]
     pub seed: u64,
 }
@@ -76,7 +76,7 @@ pub(crate) struct PairArgs {
 /// Options of measurements with all ranks.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TogetherArgs {
-    /// Time collectives by ranks and sizes: t0(n) and r_inf(n) of Xu and Hwang
+    /// Time collectives by number of ranks and message size, and fit t0(n) and r_inf(n) of Xu and Hwang
     #[arg(long, help_heading = "All ranks together", conflicts_with_all = ["pairs", "samples", "figures", "compute", "import"])]
     pub collectives: bool,
 
@@ -106,7 +106,7 @@ impl PairArgs {
         // Two ranks are the measured pair, and only the others can send noise.
         let most = ranks - 2;
         if found > most {
-            let expected = format!("expected {most} at most, {ranks} ranks without the two of a pair");
+            let expected = format!("expected at most {most}, which is {ranks} ranks without the two of a pair");
             return Err(wrong(&format!("--noise-ranks: {expected}; found {found}")));
         }
         Ok(parameters)

@@ -51,7 +51,8 @@ impl Journal {
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
         if file.read_exact(&mut found).is_err() || found != line.as_bytes() {
             return Err(Failure::bad_input(format!(
-                "{shown}: the rest of another measurement; give the same options to go on with it, or remove the file"
+                "{shown}: this file has the results of an unfinished measurement with other options: give those \
+                 options to continue it, or remove the file"
             )));
         }
         let records = file.metadata().map_err(failed)?.len().saturating_sub(begin).div_ceil(Self::bytes(elements));
@@ -135,11 +136,9 @@ mod tests {
         journal.add(&matrices(30.0)).unwrap();
         assert_eq!((journal.read(1, 3).unwrap(), journal.read(2, 0).unwrap()), (vec![23.0; 4], vec![30.0; 4]));
         let error = Journal::open(&path, "b", 4).err().unwrap().text;
-        assert!(
-            error.ends_with(
-                "the rest of another measurement; give the same options to go on with it, or remove the file"
-            )
-        );
+        assert!(error.ends_with(
+            "of an unfinished measurement with other options: give those options to continue it, or remove the file"
+        ));
         journal.remove();
         assert!(!path.exists());
     }

@@ -30,7 +30,7 @@ impl<'a> Compiler<'a> {
     /// Compiles `[results]`. The code is placed after the end of `main` and before the procedures.
     pub(super) fn compile_results(&mut self, node: Option<&Node<'a>>) -> Result<Option<ResultsCode>, ConfigError> {
         let Some(node) = node else { return Ok(None) };
-        let fields = node.fields("a table of what to work out", &["do", "show"])?;
+        let fields = node.fields("a table of results to compute", &["do", "show"])?;
         let start = self.here();
         self.word = "";
         // Results may use the names of `[let]` whose values are equal at all ranks.

@@ -136,7 +136,7 @@ fn stuck(graph: &TaskGraph, creator: &[Fragment], done: &[Fragment], description
     let mut text = format!("{}; these wait for each other:", description.fields.node.error(what));
     table(&mut text, &cycle);
     if !others.is_empty() {
-        text.push_str("\nand these for them:");
+        text.push_str("\nand these fragments wait for them:");
         table(&mut text, &others);
     }
     ConfigError::new(text)

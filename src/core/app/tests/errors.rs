@@ -58,7 +58,10 @@ fn unknown_words_are_named_with_their_place() {
             r#"{ barrier = { bytes = 8 } }"#,
             r#"unknown key "bytes", expected comm or algorithm in main[0].barrier of app.toml:1"#,
         ),
-        (r#"{ wait = "r" }"#, r#"no statement starts a request "r", waited for in main[0].wait of app.toml:1"#),
+        (
+            r#"{ wait = "r" }"#,
+            r#"no statement starts the request "r", which is waited for in main[0].wait of app.toml:1"#,
+        ),
         (
             r#"{ barrier = {}, send = {} }"#,
             r#"expected one operation per statement, found "barrier" and "send" in main[0] of app.toml:1"#,
@@ -276,8 +279,7 @@ fn run_time_errors_name_the_statement_and_the_expression() {
         ),
         (
             r#"{ while = "true", do = [{ compute = 1 }] }"#,
-            "main[0] of app.toml:1: 1000 iterations of loops without communication; a loop that is meant to take \
-             more needs --max-iterations",
+            "main[0] of app.toml:1: a rank executed 1000 loop iterations without communication; allow more with --max-iterations",
         ),
     ] {
         assert_eq!(fails(statements), expected, "{statements}");

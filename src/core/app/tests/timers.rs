@@ -154,7 +154,7 @@ fn a_result_without_a_value_says_why_and_the_others_have_theirs() {
     );
     assert_eq!(
         fails("do = [{ while = \"true\", do = [] }]\nshow.x = { value = 1 }"),
-        "1000 iterations of loops without communication; a loop that is meant to take more needs --max-iterations in \
+        "a rank executed 1000 loop iterations without communication; allow more with --max-iterations in \
          results.do[0] of app.toml:13"
     );
     assert_eq!(

@@ -58,9 +58,9 @@ fn wrong_ranks_are_named() {
         assert_eq!(class(excl(&group, &ranks)), MPI_ERR_RANK, "{ranks:?}");
     }
     let what = |result: Result<Group, Fault>| result.unwrap_err().what;
-    assert_eq!(what(incl(&group, &[0, 4])), "rank 4 at place 1, expected one of a group of 4");
+    assert_eq!(what(incl(&group, &[0, 4])), "rank 4 at index 1, expected a rank of a group of 4 members");
     assert_eq!(what(incl(&group, &[2, 1, 2])), "rank 2 is given twice");
-    assert_eq!(what(range_incl(&group, &[[0, 3, 0]])), "range 0 has stride 0, expected another");
+    assert_eq!(what(range_incl(&group, &[[0, 3, 0]])), "range 0 has stride 0, expected a stride other than 0");
     assert_eq!(
         what(range_excl(&group, &[[0, 0, 1], [1, 3, -1]])),
         "range 1 goes from 1 to 3, but its stride -1 has the wrong sign"

@@ -49,7 +49,7 @@ impl Cart {
             places = places.saturating_mul(extent as u64);
         }
         if places > u64::from(members) {
-            return Err(Fault::new(MPI_ERR_ARG, format!("a grid of {places} places for a group of {members}")));
+            return Err(Fault::new(MPI_ERR_ARG, format!("a grid of {places} places for a group of {members} members")));
         }
         Ok(Cart { dims: dims.iter().map(|&extent| extent as u32).collect(), periods: periods.to_vec() })
     }
@@ -76,7 +76,7 @@ impl Cart {
     pub fn coords(&self, rank: c_int) -> Result<Vec<c_int>, Fault> {
         let known = u32::try_from(rank).ok().filter(|&rank| rank < self.size());
         let rank = known.ok_or_else(|| {
-            Fault::new(MPI_ERR_RANK, format!("rank {rank}, expected one of a grid of {}", self.size()))
+            Fault::new(MPI_ERR_RANK, format!("rank {rank}, expected a rank of a grid of {} places", self.size()))
         })?;
         Ok(self.places(rank).into_iter().map(|place| place as c_int).collect())
     }

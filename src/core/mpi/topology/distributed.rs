@@ -131,8 +131,15 @@ impl Contribution {
 
 fn member(members: u32, rank: c_int) -> Result<u32, Fault> {
     let known = u32::try_from(rank).ok().filter(|&rank| rank < members);
-    known
-        .ok_or_else(|| Fault::new(MPI_ERR_ARG, format!("an edge at rank {rank}, expected one of a group of {members}")))
+    known.ok_or_else(|| {
+        Fault::new(
+            MPI_ERR_ARG,
+            format!(
+                "an edge has rank {rank}, expected a rank of a group of \
+                                                        {members} members"
+            ),
+        )
+    })
 }
 
 fn weight(weights: Option<&[c_int]>, place: usize) -> Result<c_int, Fault> {
@@ -207,8 +214,8 @@ mod tests {
         let what = |sources: &[c_int], degrees: &[c_int], to: &[c_int], weights: Option<&[c_int]>| {
             Contribution::new(2, sources, degrees, to, weights).unwrap_err().what
         };
-        assert_eq!(what(&[2], &[1], &[0], None), "an edge at rank 2, expected one of a group of 2");
-        assert_eq!(what(&[0], &[1], &[-1], None), "an edge at rank -1, expected one of a group of 2");
+        assert_eq!(what(&[2], &[1], &[0], None), "an edge has rank 2, expected a rank of a group of 2 members");
+        assert_eq!(what(&[0], &[1], &[-1], None), "an edge has rank -1, expected a rank of a group of 2 members");
         assert_eq!(what(&[0, 1], &[1, -1], &[1], None), "degrees[1] is -1, expected 0 to 0");
         assert_eq!(what(&[0, 1], &[1, 2], &[1, 0], None), "degrees[1] is 2, expected 0 to 1");
         assert_eq!(what(&[0], &[1], &[1], Some(&[-4])), "no weight of 0 or more at place 0");

@@ -23,7 +23,7 @@ impl GraphTopology {
     pub fn new(members: u32, index: &[c_int], edges: &[c_int]) -> Result<Self, Fault> {
         let (nodes, wrong) = (index.len(), |what| Err(Fault::new(MPI_ERR_ARG, what)));
         if nodes > members as usize {
-            return wrong(format!("a graph of {nodes} nodes for a group of {members}"));
+            return wrong(format!("a graph of {nodes} nodes for a group of {members} members"));
         }
         let mut before = 0;
         for (node, &end) in index.iter().enumerate() {
@@ -37,7 +37,7 @@ impl GraphTopology {
         }
         let edges = &edges[..before as usize];
         if let Some((place, edge)) = edges.iter().enumerate().find(|&(_, &edge)| edge < 0 || edge as usize >= nodes) {
-            return wrong(format!("edges[{place}] is {edge}, expected a node of {nodes}"));
+            return wrong(format!("edges[{place}] is {edge}, expected one of {nodes} nodes"));
         }
         let unsigned = |numbers: &[c_int]| numbers.iter().map(|&number| number as u32).collect();
         Ok(GraphTopology { index: unsigned(index), edges: unsigned(edges) })
@@ -100,8 +100,8 @@ mod tests {
         assert_eq!(what(&[0, 0, 0, 0], &[]), "a graph of 4 nodes for a group of 3");
         assert_eq!(what(&[1, 0], &[0]), "index[1] is 0, expected at least 1");
         assert_eq!(what(&[-1], &[]), "index[0] is -1, expected at least 0");
-        assert_eq!(what(&[1, 2], &[1, 2]), "edges[1] is 2, expected a node of 2");
-        assert_eq!(what(&[1, 2], &[-1, 0]), "edges[0] is -1, expected a node of 2");
+        assert_eq!(what(&[1, 2], &[1, 2]), "edges[1] is 2, expected one of 2 nodes");
+        assert_eq!(what(&[1, 2], &[-1, 0]), "edges[0] is -1, expected one of 2 nodes");
         assert_eq!(what(&[3], &[0]), "index ends at 3, beyond the 1 edges");
     }
 }

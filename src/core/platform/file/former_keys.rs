@@ -3,12 +3,13 @@
 use crate::config::{ConfigError, Document};
 use crate::platform::Level;
 
-/// Path of a table, the former name of a key in it, and its name.
+/// Path of a table (empty for the whole file), the former name of a key in it, and its name.
 type FormerKey = (&'static [&'static str], &'static str, &'static str);
 
 const LEVELS: [&str; 3] = [Level::ALL[0].name(), Level::ALL[1].name(), Level::ALL[2].name()];
 
-const FORMER: [FormerKey; 7] = [
+const FORMER: [FormerKey; 8] = [
+    (&[""], "bigsim", "two_level"),
     (&LEVELS, "law", "contention"),
     (&LEVELS, "connect", "connection_time"),
     (&LEVELS, "unexpected_copy", "unexpected_copy_bandwidth"),
@@ -34,6 +35,9 @@ pub(super) fn rename(document: &mut Document) -> Result<(), ConfigError> {
 /// Returns the present form of the key of an override, without its first part `platform`.
 pub(super) fn present(key: &[String]) -> Vec<String> {
     let mut key = key.to_vec();
+    if let Some(first) = key.first_mut().filter(|first| *first == "bigsim") {
+        *first = "two_level".to_owned();
+    }
     if let Some((last, way)) = key.split_last_mut() {
         let way = way.join(".");
         let found = FORMER.iter().find(|(tables, former, _)| tables.contains(&way.as_str()) && last == former);

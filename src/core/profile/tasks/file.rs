@@ -155,7 +155,7 @@ pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String
     let mut first: Option<(&str, String, u32)> = None;
     for (index, (file, text)) in files.iter().enumerate() {
         let log: LogFile = serde_json::from_str(text).map_err(|error| match error.is_eof() {
-            true => format!("{file}: the log was cut: {error}"),
+            true => format!("{file}: the log is truncated: {error}"),
             false => format!("{file}: not a log of fragments: {error}"),
         })?;
         if log.format != LOG_FORMAT {

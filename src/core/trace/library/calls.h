@@ -204,7 +204,7 @@ static inline void end_span(struct span *s)
     if (!many_threads)
         return;
     if (__atomic_load_n(&overlapped, __ATOMIC_ACQUIRE))
-        refuse(F_threads, "MPI functions are called by several threads at a time, which traces have no room for");
+        refuse(F_threads, "several threads call MPI functions at the same time, which cannot be recorded");
     claimed = 0;
     __atomic_store_n(&inside, 0, __ATOMIC_RELEASE);
 }

@@ -346,7 +346,7 @@ FORTRAN(neighbor_allgatherv,
     void mpi_##name##_ parameters                                                                                        \
     {                                                                                                                    \
         find_mpi();                                                                                                      \
-        refuse_call(F_name, "mpi_" #name " is called, which replays do not have");                                        \
+        refuse_call(F_name, "mpi_" #name " is called, which cannot be replayed");                                        \
         depth++;                                                                                                         \
         REAL_FORTRAN(name, parameters) arguments;                                                                        \
         depth--;                                                                                                         \

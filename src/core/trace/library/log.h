@@ -129,7 +129,7 @@ static void ends_here(const char *why)
 {
     cut = 1;
     if (tells())
-        tell("mcpsim-trace: rank %d: %s: the trace ends here, the program goes on\n", world_rank, why);
+        tell("mcpsim-trace: rank %d: %s: the trace ends at this call, and the program continues\n", world_rank, why);
 }
 
 /* Handles an error of writing the log, for example a full disk. */
@@ -314,7 +314,7 @@ static void record_always(uint64_t code, uint64_t gap, uint64_t duration, uint64
         at = put_call(at, op, length);
     if (!at) {
         active = 0;
-        ends_here("there is no memory for a call's arguments");
+        ends_here("no memory is left for the arguments of a call");
         return;
     }
     at = put(at, code);

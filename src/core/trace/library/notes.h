@@ -74,7 +74,7 @@ static void restart(int slot)
 {
     op_begin(F_Start);
     if (slot < 0) {
-        refuse(F_request, "a persistent request is started that was made in a way that is not recorded");
+        refuse(F_request, "the program starts a persistent request that was created in a way that is not recorded");
         return;
     }
     slots[slot].started = 1;

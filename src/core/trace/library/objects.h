@@ -51,7 +51,7 @@ static struct comm *comm_of(MPI_Comm handle)
         if (comms[at].handle == handle)
             return &comms[comm_last = at];
     static struct comm none;
-    refuse(F_communicator, "a communicator is used that was made in a way that is not recorded");
+    refuse(F_communicator, "the program uses a communicator that was created in a way that is not recorded");
     return &none;
 }
 
@@ -82,7 +82,7 @@ static void note_comm(int function, MPI_Comm from, MPI_Comm made, int telling)
     REAL(Comm_test_inter)(made, &inter);
     REAL(Comm_size)(made, &size);
     if (inter) {
-        refuse(F_Intercomm_create, "an intercommunicator is made, which replays do not have");
+        refuse(F_Intercomm_create, "the program creates an intercommunicator, which cannot be replayed");
         return;
     }
     MPI_Group group;

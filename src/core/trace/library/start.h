@@ -47,8 +47,8 @@ static void tell_of_other_mpi(const char *found)
 {
     if (is_other_rank())
         return;
-    tell("mcpsim-trace: made for " BUILT_FOR ", and the program runs with %s: nothing is recorded; make the library "
-            "with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
+    tell("mcpsim-trace: this library was made for " BUILT_FOR ", but the program runs with %s: nothing is recorded; "
+            "make the library with the program's mpicc: mcpsim trace lib --mpicc MPICC -o FILE\n", found);
 }
 
 /* Returns the name of the MPI library that the program has loaded, else of the MPI whose launcher started the program;
@@ -130,8 +130,8 @@ static void meet(void)
         if (!told && wall() - start > 10000000000u) {
             told = 1;
             if (world_rank < 2 || world_rank == world_size - 1)
-                tell("mcpsim-trace: rank %d waits for ranks that do not have this library: expected LD_PRELOAD "
-                                "for all of them, and a library that is there on all hosts\n", world_rank);
+                tell("mcpsim-trace: rank %d waits for ranks that have not loaded this library: expected LD_PRELOAD for "
+                     "all ranks, and the library file on all hosts\n", world_rank);
         }
         sched_yield();
     }
@@ -170,7 +170,7 @@ static void claim(char *name, size_t room)
         snprintf(parts, sizeof parts, "%s.parts", name);
     }
     if (strcmp(name, asked))
-        tell("mcpsim-trace: another run is being recorded to %s: this one's trace is %s\n", asked, name);
+        tell("mcpsim-trace: another run is being recorded to %s, so the trace of this run is %s\n", asked, name);
 }
 
 static void name_files(void)
@@ -227,7 +227,7 @@ static void open_log(void)
     any_log = !all[1];
     if (all[0] == world_rank)
         tell("mcpsim-trace: rank %d: cannot %s %s: %s: nothing %sis recorded\n", world_rank, what, which,
-                strerror(error), any_log ? "of it " : "");
+                strerror(error), any_log ? "of this rank " : "");
 }
 
 static void begin(void)
@@ -243,8 +243,8 @@ static void begin(void)
     const char *clock = getenv("MCPSIM_TRACE_CLOCK");
     by_cpu = !(clock && !strcmp(clock, "wall"));
     if (by_cpu && world_rank == 0 && access("/proc/thread-self/schedstat", R_OK) != 0)
-        tell("mcpsim-trace: the system has no /proc/thread-self/schedstat: sleeps and waits for files are missing in the "
-             "trace; MCPSIM_TRACE_CLOCK=wall records them as code\n");
+        tell("mcpsim-trace: this system has no /proc/thread-self/schedstat, so the trace lacks sleeps and waits for files; "
+             "MCPSIM_TRACE_CLOCK=wall records such times as code\n");
     meet();
     REAL(Comm_dup)(MPI_COMM_WORLD, &own_world);
     name_files();
@@ -378,8 +378,8 @@ static int merge(void)
         error = errno;
     if (error) {
         unlink(whole);
-        tell("mcpsim-trace: cannot write %s: %s: what each rank did stays in %s; put it together by: mcpsim "
-                        "trace merge %s -o FILE.trace\n", target, strerror(error), parts, parts);
+        tell("mcpsim-trace: cannot write %s: %s: the logs of all ranks stay in %s; merge them by: "
+                        "mcpsim trace merge %s -o FILE.trace\n", target, strerror(error), parts, parts);
     }
     return !error;
 }
@@ -399,8 +399,8 @@ static void finish(void)
     REAL(Allreduce)(&whole, &all, 1, MPI_INT, MPI_MIN, own_world);
     if (!all) {
         if (world_rank == 0 && any_log)
-            tell("mcpsim-trace: not all ranks could be recorded whole: what there is stays in %s; put it "
-                            "together by: mcpsim trace merge %s -o FILE.trace\n", parts, parts);
+            tell("mcpsim-trace: the logs of some ranks are incomplete: all logs stay in %s; merge them by: "
+                 "mcpsim trace merge %s -o FILE.trace\n", parts, parts);
         return;
     }
     int merged = 1;

@@ -286,7 +286,7 @@ int MPI_Comm_disconnect(MPI_Comm *comm)
     int MPI_##name parameters                                                                                            \
     {                                                                                                                    \
         find_mpi();                                                                                                      \
-        refuse_call(F_##name, "MPI_" #name " is called, which replays do not have");                                      \
+        refuse_call(F_##name, "MPI_" #name " is called, which cannot be replayed");                                      \
         return REAL(name) arguments;                                                                                    \
     }
 WRAP_REFUSED(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request))

@@ -174,11 +174,11 @@ impl Logs {
         line("ranks", format!("{} on {} host{plural}{shared}", self.ranks(), hosts.len()));
         line("calls", format!("{calls} in {bytes} bytes"));
         for (host, ahead, gained) in self.clocks() {
-            line("clocks", format!("{host}: {ahead:.6} s ahead, gained {gained:.1} us per second"));
+            line("clocks", format!("{host}: {ahead:.6} s ahead of rank 0, gained {gained:.1} us per second"));
         }
-        line("code", format!("by {clock}; {} in the longest rank", seconds(code)));
+        line("code", format!("measured by {clock}; {} in the rank with most code", seconds(code)));
         if let Some(slept @ 1..) = (0..self.ranks()).map(|rank| self.slept(rank)).max() {
-            line("slept", format!("{} in the longest rank: outside of MPI, without a core", seconds(slept)));
+            line("slept", format!("{} without a core, outside MPI, in the rank that slept most", seconds(slept)));
         }
         let lacks = |info: &LogInfo| info.finished && info.by_cpu && info.waited.is_none();
         if let Some(log) = self.ranks.iter().find(|log| lacks(&log.info)) {
@@ -193,7 +193,7 @@ impl Logs {
             let share = 100.0 * part;
             line(
                 "waited",
-                format!("{} for a core, in rank {rank}, the longest: {share:.1} % of its time", seconds(waited)),
+                format!("{} for a core in rank {rank}, which waited most: {share:.1} % of its time", seconds(waited)),
             );
         }
         line("replay", self.fault().unwrap_or_else(|| "whole".to_owned()));

@@ -21,7 +21,12 @@ pub(super) fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, TraceError> {
     for rank in 0..ranks {
         let length = bytes.get(at..at + 8).map(|length| u64::from_le_bytes(length.try_into().expect("eight bytes")));
         let log = length.and_then(|length| bytes.get(at + 8..(at + 8).checked_add(usize::try_from(length).ok()?)?));
-        let Some(log) = log else { return wrong(format!("cut: the log of rank {rank} of {ranks} is not whole")) };
+        let Some(log) = log else {
+            return wrong(format!(
+                "truncated: the log of rank {rank} of {ranks} is \
+                                                         incomplete"
+            ));
+        };
         logs.push(log);
         at += 8 + log.len();
     }
@@ -61,7 +66,7 @@ pub fn merge(logs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, TraceError> {
     let mut read: Vec<(RankLog, &String, &Vec<u8>)> = Vec::new();
     for (name, bytes) in logs {
         if is_run(bytes) {
-            return wrong(format!("{name}: is already merged; expected the logs of single ranks"));
+            return wrong(format!("{name}: the file has merged logs; expected the logs of single ranks"));
         }
         let log = RankLog::read(bytes).map_err(|error| TraceError::damaged(format!("{name}: {error}")))?;
         if let Some((_, other, _)) = read.iter().find(|(other, ..)| other.info.rank == log.info.rank) {

@@ -62,10 +62,10 @@ pub struct RankLog {
 pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, TraceError> {
     let wrong = |what: String| Err(TraceError::damaged(what));
     if bytes.len() < 16 && magic.starts_with(&bytes[..bytes.len().min(8)]) {
-        return wrong("cut: it ends within its head".to_owned());
+        return wrong("truncated: the file ends within its header".to_owned());
     }
     if bytes.len() < 16 || !bytes.starts_with(magic) {
-        return wrong(format!("expected {what}; found something else"));
+        return wrong(format!("expected {what}; found another format"));
     }
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     match (word(8), word(12)) {
@@ -105,14 +105,17 @@ impl RankLog {
                     ended = true;
                 }
                 _ => {
-                    let what = format!("damaged: chunk {number} (byte {at}) is of kind {kind}, which cannot be there");
+                    let what = format!(
+                        "damaged: chunk {number} (byte {at}) has kind {kind}, which cannot be at \
+                                        this position"
+                    );
                     return Err(TraceError::damaged(what));
                 }
             }
             (at, number) = (at + 16 + length, number + 1);
         }
         if number == 0 {
-            return Err(TraceError::damaged("cut: it ends before the description of its rank".to_owned()));
+            return Err(TraceError::damaged("truncated: the file ends before the description of its rank".to_owned()));
         }
         if ended && at != bytes.len() {
             return Err(TraceError::damaged(format!("damaged: {} bytes after its end", bytes.len() - at)));

@@ -148,11 +148,11 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     let whole = merge(&[zero.clone(), one.clone()]).unwrap();
     assert_eq!(
         error(&[named("x.trace", whole.clone())]),
-        "x.trace: is already merged; expected the logs of single ranks"
+        "x.trace: the file has merged logs; expected the logs of single ranks"
     );
     assert_eq!(
         Logs::read(&whole[..whole.len() - 3]).unwrap_err().to_string(),
-        "cut: the log of rank 1 of 2 is not whole"
+        "truncated: the log of rank 1 of 2 is incomplete"
     );
     let changed = |at: usize, byte: u8| {
         let mut bytes = one.1.clone();
@@ -165,7 +165,7 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     );
     assert_eq!(changed(12, 9), "1.log: damaged: expected the mark of the byte order; found 0x1020309");
     assert_eq!(changed(40, 99), "1.log: damaged: chunk 0 (byte 16) has another checksum");
-    assert_eq!(changed(0, b'X'), "1.log: expected the log of a rank; found something else");
+    assert_eq!(changed(0, b'X'), "1.log: expected the log of a rank; found another format");
     let mut swapped = one.1.clone();
     swapped[8..12].reverse();
     swapped[12..16].reverse();
@@ -175,9 +175,9 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     );
     assert_eq!(
         error(&[zero.clone(), named("1.log", one.1[..20].to_vec())]),
-        "1.log: cut: it ends before the description of its rank"
+        "1.log: truncated: the file ends before the description of its rank"
     );
-    assert_eq!(error(&[zero.clone(), named("1.log", Vec::new())]), "1.log: cut: it ends within its head");
+    assert_eq!(error(&[zero.clone(), named("1.log", Vec::new())]), "1.log: truncated: the file ends within its header");
     let mut damaged = whole.clone();
     *damaged.last_mut().unwrap() ^= 1;
     let found = Logs::read(&damaged).unwrap_err().to_string();
@@ -191,7 +191,7 @@ fn a_log_without_its_end_is_read_up_to_there() {
     let [zero, (name, one)] = pair();
     let end = one.len() - 36;
     let run = Logs::read(&merge(&[zero, (name, one[..end].to_vec())]).unwrap()).unwrap();
-    let fault = "rank 1 was cut after 1 calls, before MPI_Finalize; a replay has the first 2 of 2 calls";
+    let fault = "the log of rank 1 ends after 1 calls, before MPI_Finalize; a replay executes the first 2 of 2 calls";
     assert_eq!(run.fault().unwrap(), fault);
 }
 
@@ -200,11 +200,14 @@ fn what_replays_do_not_have_is_named() {
     let [_, one] = pair();
     let zero = ("0.log".to_owned(), log(5, 0, &[send(1), call("MPI_Win_create", &[], &[])]));
     let run = Logs::read(&merge(&[zero, one]).unwrap()).unwrap();
-    let fault = "rank 0: it called MPI_Win_create, which cannot be replayed; a replay has the first 2 of 3 calls";
+    let fault = "rank 0: the program called MPI_Win_create, which cannot be replayed; a replay executes the first 2 \
+                 of 3 calls";
     assert_eq!(run.fault().unwrap(), fault);
     let zero = ("0.log".to_owned(), log(5, 0, &[call("MPI_Win_create", &[], &[])]));
     let run = Logs::read(&merge(&[zero, pair()[1].clone()]).unwrap()).unwrap();
-    let fault = "rank 0: it called MPI_Win_create, which cannot be replayed; no call has all its counterparts";
+    let fault = "rank 0: the program called MPI_Win_create, which cannot be replayed; no call can be replayed, \
+                 because no \
+                 call has its counterparts in all ranks";
     assert_eq!(run.fault().unwrap(), fault);
 }
 

@@ -100,7 +100,7 @@ fn a_last_line_without_its_end_counts_if_it_is_whole() {
     let text = "# OSU MPI Latency Test v5.6\n# Size Latency (us)\n0 1.00\n8 1.50";
     assert_eq!(read(text).tables[0].at(8), Some(1.5e-6));
     let cut = BenchmarkOutput::read("log", &text[..text.len() - 1]).unwrap_err().to_string();
-    assert_eq!(cut, "log:4: the last line does not end: the file is cut");
+    assert_eq!(cut, "log:4: the last line is incomplete: the file is truncated");
     assert_eq!(read(titled("Intel(R) MPI Benchmarks 2019").trim_end()).skipped, [""; 0]);
 }
 
@@ -115,12 +115,12 @@ fn ping_pongs_at_the_same_time_are_averaged_and_rows_without_figures_listed() {
     let table = &found.tables[0];
     let rows: Vec<(u64, i64)> = table.rows.iter().map(|(size, time)| (*size, (time * 1e9).round() as i64)).collect();
     assert_eq!((table.processes, table.together, rows), (4, true, vec![(0, 2000), (8, 2000)]));
-    assert_eq!(found.skipped, ["log:3: IMB 4.1 Multi-PingPong of 4 processes: no figures for 1024 B (time-out)"]);
+    assert_eq!(found.skipped, ["log:3: IMB 4.1 Multi-PingPong of 4 processes: no results for 1024 B (time-out)"]);
     let slow =
         titled("Intel(R) MPI Benchmarks 2019").replace("1024         1000         1.50       651.00", "1024 time-out.");
     let found = read(&slow);
     assert_eq!(found.tables[0].rows.len(), 1);
-    assert_eq!(found.skipped, ["log:8: IMB 2019 PingPong of 2 processes: no figures for 1024 B (time-out)"]);
+    assert_eq!(found.skipped, ["log:8: IMB 2019 PingPong of 2 processes: no results for 1024 B (time-out)"]);
 }
 
 #[test]

@@ -11,7 +11,11 @@ fn files_that_are_no_programs_are_refused() {
     };
     std::fs::write(workshop.path("script"), "#!/bin/sh\n").unwrap();
     let script = workshop.path("script");
-    assert_eq!(text(&script), "/script: expected a program built by mcpsim cc; this is no ELF file");
+    assert_eq!(
+        text(&script),
+        "/script: expected a program built by mcpsim cc; found a file of another format than \
+                               ELF"
+    );
     let missing = workshop.path("missing");
     assert_eq!(text(&missing), "/missing: cannot be read: No such file or directory (os error 2)");
     let directory = workshop.path("");

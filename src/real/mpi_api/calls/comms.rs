@@ -49,7 +49,7 @@ impl MpiProcess {
     /// No communicator identifier is free.
     pub fn make_comm(&self, old: &Comm, number: u32, local: Group, remote: Option<Group>) -> MpiResult<Handle> {
         error::expect(number < MOST_COMMS, abi::MPI_ERR_OTHER, || {
-            format!("the run has made {MOST_COMMS} communicators: expected less")
+            format!("the run has created {MOST_COMMS} communicators: expected fewer")
         })
         .map_err(|error| error.on_comm(old.handle))?;
         let Some(rank) = local.member(self.rank) else { return Ok(abi::MPI_COMM_NULL) };

@@ -345,7 +345,8 @@ mpi_functions! {
     fn MPI_Buffer_attach(p; buffer: *mut c_void, size: c_int) {
         let size = error::count(size, "the buffer's size")?;
         let (_, room) = p.buffer.get();
-        error::expect(room == 0, abi::MPI_ERR_BUFFER, || "a buffer is attached already: expected one".to_owned())?;
+        error::expect(room == 0, abi::MPI_ERR_BUFFER, || "a buffer is attached already: expected at most one \
+                                                          attached buffer".to_owned())?;
         p.buffer.set((buffer.cast(), size));
         Ok(())
     }

@@ -82,7 +82,7 @@ fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult
         failed(format!("{handle:#x} is no predefined operation: expected one (MPI-3.1, section 11.3.4)"))
     })?;
     if builtin == Builtin::NoOp && !fetches {
-        return Err(failed("MPI_NO_OP is only for operations that give something back".to_owned()));
+        return Err(failed("MPI_NO_OP: expected only in MPI_Get_accumulate and MPI_Fetch_and_op".to_owned()));
     }
     let takes = builtin.only_accumulates()
         || datatype.size() == 0

@@ -85,7 +85,7 @@ impl Window {
         match &origin.access {
             Access::Closed => Ok(()),
             Access::Fence if origin.is_quiet() => Ok(()),
-            open => Err(self.out_of_order(open.name(), "its end before another begins")),
+            open => Err(self.out_of_order(open.name(), "the end of this epoch before another epoch begins")),
         }
     }
 
@@ -142,7 +142,7 @@ impl Window {
         check_assert(assert, modes)?;
         match &self.origin.borrow().access {
             Access::Closed | Access::Fence => {}
-            open => return Err(self.out_of_order(open.name(), "its end before a fence")),
+            open => return Err(self.out_of_order(open.name(), "the end of this epoch before a fence")),
         }
         let result = self.flush(p, None);
         self.barrier(p)?;

@@ -166,7 +166,7 @@ impl AgreedWindow {
         let mine = [i64::from(number), size, -size, unit, -unit];
         let [number, most, least, greatest, smallest] = agree(p, parent, mine)?;
         expect(number < i64::from(MOST_COMMS), abi::MPI_ERR_OTHER, || {
-            format!("the run has made {MOST_COMMS} communicators and windows: expected less")
+            format!("the run has created {MOST_COMMS} communicators and windows: expected fewer")
         })
         .map_err(|error| error.on_comm(parent.handle))?;
         let alike = most == -least && greatest == -smallest;

@@ -248,7 +248,7 @@ impl Window {
     fn take(&self, p: &MpiProcess, pending: &Pending, completion: &mut Completion) -> MpiResult {
         if (completion.size.get() as usize) < pending.expected {
             let what = format!(
-                "rank {} of {} has no memory where {} bytes were asked for",
+                "rank {} of {} has less memory at this displacement than the {} bytes of the call",
                 pending.target,
                 self.describe(),
                 pending.expected

@@ -155,8 +155,8 @@ fn reason(crash: &Crash) -> String {
         return match (crash.signal, crash.code) {
             (libc::SIGABRT, CALLED) => "abort was called".to_owned(),
             (libc::SIGABRT, _) => "the C library has ended the program".to_owned(),
-            (_, CALLED) => "the program has sent it to itself".to_owned(),
-            _ => "it was sent".to_owned(),
+            (_, CALLED) => "the program sent this signal to itself".to_owned(),
+            _ => "another process sent this signal".to_owned(),
         };
     }
     match (crash.signal, crash.code) {
@@ -167,7 +167,7 @@ fn reason(crash: &Crash) -> String {
         (libc::SIGSEGV, 2) => format!("memory at {at} must not be read"),
         (libc::SIGSEGV, _) => "an address that no memory can have, or an instruction that is not allowed".to_owned(),
         (libc::SIGBUS, 1) => format!("misaligned access to {at}"),
-        (libc::SIGBUS, 2) => format!("the file mapped at {at} is shorter"),
+        (libc::SIGBUS, 2) => format!("the file mapped at {at} is shorter than its mapping"),
         (libc::SIGBUS, _) => format!("no access to {at}"),
         (libc::SIGFPE, 1) => "integer division by zero or with too large a result".to_owned(),
         (libc::SIGFPE, 3) => "floating-point division by zero".to_owned(),
@@ -178,7 +178,7 @@ fn reason(crash: &Crash) -> String {
         (libc::SIGFPE, _) => "arithmetic error".to_owned(),
         (libc::SIGILL, _) => "an instruction that the processor does not have, or __builtin_trap".to_owned(),
         (libc::SIGTRAP, _) => "a breakpoint".to_owned(),
-        _ => "no reason is known".to_owned(),
+        _ => "the reason is unknown".to_owned(),
     }
 }
 

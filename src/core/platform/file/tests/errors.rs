@@ -148,8 +148,8 @@ fn unknown_and_missing_keys_are_named() {
     assert_eq!(error_replacing("flops = \"10 Gflop/s\", ", ""), "missing field \"flops\" in core of x.toml");
     assert_eq!(error_with("[cmp]"), "missing field \"memory_bandwidth\" in cmp of x.toml");
     assert_eq!(
-        error_with("[bigsim.intra_node]\nlatency = \"1 us\""),
-        "missing field \"bandwidth\" in bigsim.intra_node of x.toml"
+        error_with("[two_level.intra_node]\nlatency = \"1 us\""),
+        "missing field \"bandwidth\" in two_level.intra_node of x.toml"
     );
     let error = said(&Platform::load(document(MACHINE), &[]).unwrap_err());
     assert_eq!(error, "missing field \"inter_node\" in x.toml");

@@ -16,6 +16,10 @@ fn former_names_mean_the_same_in_files_and_in_overrides() {
     let text = format!("{MACHINE}{NETWORK}{more}");
     let renamed = text.replace("memory = ", "memory_sharing = ").replace("law", "distribution");
     assert_eq!(load_with(&text, &[]).unwrap(), load_with(&renamed, &[]).unwrap());
+    let former = format!("{text}[bigsim.intra_node]\nlatency = \"1 us\"\nbandwidth = \"5 GB/s\"\n");
+    assert_eq!(load_with(&former, &[]).unwrap(), load_with(&former.replace("bigsim", "two_level"), &[]).unwrap());
+    let stated = |key: &str| format!("platform.{key}.intra_node={{latency = \"1 us\", bandwidth = \"5 GB/s\"}}");
+    assert_eq!(load_with(&text, &[&stated("bigsim")]).unwrap(), load_with(&text, &[&stated("two_level")]).unwrap());
     let share = ["platform.inter_node.law=share", "platform.cmp.memory=placed"];
     let present = ["platform.inter_node.contention=share", "platform.cmp.memory_sharing=placed"];
     assert_eq!(load_with(&text, &share).unwrap(), load_with(&renamed, &present).unwrap());
@@ -27,6 +31,11 @@ fn both_names_of_a_key_are_refused() {
     assert_eq!(
         error,
         "expected one of \"contention\" and \"law\", its former name, in inter_node of x.toml; found both"
+    );
+    let error = network_error(&format!("{FORMER}\n[bigsim]\n[two_level]"));
+    assert_eq!(
+        error,
+        "expected one of \"two_level\" and \"bigsim\", its former name, in two_level of x.toml; found both"
     );
 }
 

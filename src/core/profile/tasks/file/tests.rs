@@ -80,7 +80,7 @@ fn what_is_wrong_with_logs_is_said() {
     let (name, text) = log(0, WHOLE);
     assert_eq!(
         error(&[(name.clone(), cut(&text))]),
-        "prof_00000.json: the log was cut: EOF while parsing a string at line 2 column 108"
+        "prof_00000.json: the log is truncated: EOF while parsing a string at line 2 column 108"
     );
     assert_eq!(
         error(&[(name.clone(), "{}".to_owned())]),

@@ -70,7 +70,7 @@ impl RankReader {
     /// Returns the actions of the rank.
     pub fn end(self) -> Result<RankActions, ImportError> {
         if !self.is_whole || self.inside.is_some() {
-            return Err(error(format!("the events of rank {} end too soon: the archive is cut", self.rank)));
+            return Err(error(format!("the events of rank {} end too soon: the archive is truncated", self.rank)));
         }
         Ok(self.found)
     }
@@ -262,7 +262,12 @@ impl RankReader {
                 let request = number(words, "a request")?;
                 let OpenRequest { slot, action, .. } = self.ended(request)?;
                 let of = action.and_then(|action| self.found.actions.get_mut(action));
-                let of = of.ok_or_else(|| error(format!("request {request} ends as a receive, which it is not")))?;
+                let of = of.ok_or_else(|| {
+                    error(format!(
+                        "request {request} ends as a receive, but did not start as \
+                                                         a receive"
+                    ))
+                })?;
                 of.operation = TraceOperation::Irecv(slot, message);
                 self.waited(slot);
             }
@@ -300,7 +305,12 @@ impl RankReader {
                 let request = number(words, "a request")?;
                 let OpenRequest { slot, collective, .. } = self.ended(request)?;
                 let of = collective.and_then(|of| self.found.collectives.get_mut(of as usize));
-                let of = of.ok_or_else(|| error(format!("request {request} ends as a collective, which it is not")))?;
+                let of = of.ok_or_else(|| {
+                    error(format!(
+                        "request {request} ends as a collective, but did not start \
+                                                         as a collective"
+                    ))
+                })?;
                 *of = Otf2Collective { function: of.function, ..joined };
                 self.waited(slot);
             }

@@ -161,8 +161,12 @@ fn what_cannot_be_replayed_is_said() {
     let error = |events: &str| read(&[events, "z 5000"]).unwrap_err();
     assert_eq!(error("e 5000 11; x 5000 11; z 5000"), "rank 0 calls MPI_Win_create, which is not replayed");
     assert_eq!(error("w 5000; z 5000"), "rank 0 makes a window: one-sided communication is not replayed");
-    assert_eq!(error("e 5000 4; z 5000"), "the events of rank 0 end too soon: the archive is cut");
-    assert_eq!(error("e 5000 4; r 5000 1 1 0 8; x 5000 4"), "the events of rank 0 end too soon: the archive is cut");
+    assert_eq!(error("e 5000 4; z 5000"), "the events of rank 0 end too soon: the archive is truncated");
+    assert_eq!(
+        error("e 5000 4; r 5000 1 1 0 8; x 5000 4"),
+        "the events of rank 0 end too soon: the archive is \
+                      truncated"
+    );
     assert_eq!(error("x 5000 4; z 5000"), "rank 0 leaves MPI_Recv, which it never entered");
     assert_eq!(error("e 5000 4; x 5000 3; z 5000"), "rank 0 leaves MPI_Send within MPI_Recv");
     assert_eq!(error("e 5000 99; z 5000"), "rank 0 is in region 99, which is not defined");
