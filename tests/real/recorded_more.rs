@@ -103,10 +103,25 @@ fn what_came_late_to_the_standard_is_refused_by_its_name() {
 fn the_beginning_of_a_run_is_replayed_up_to_the_call_that_ends_its_recording() {
     let cases = [
         ("window", 1, 2, "the program called MPI_Win_create, which cannot be replayed; a replay executes the first "),
-        ("allgatherv", 0, 0, "the program called MPI_Ineighbor_allgatherv, which cannot be replayed; a replay executes the first "),
-        ("alltoallw", 0, 0, "the program called MPI_Ineighbor_alltoallw, which cannot be replayed; a replay executes the first "),
+        (
+            "allgatherv",
+            0,
+            0,
+            "the program called MPI_Ineighbor_allgatherv, which cannot be replayed; a replay executes the first ",
+        ),
+        (
+            "alltoallw",
+            0,
+            0,
+            "the program called MPI_Ineighbor_alltoallw, which cannot be replayed; a replay executes the first ",
+        ),
         ("ends", 1, 2, " before MPI_Finalize; a replay executes the first "),
-        ("intercomm", 1, 2, "the program called MPI_Intercomm_create, which cannot be replayed; a replay executes the first "),
+        (
+            "intercomm",
+            1,
+            2,
+            "the program called MPI_Intercomm_create, which cannot be replayed; a replay executes the first ",
+        ),
         ("spawn", 1, 2, "the program called MPI_Comm_spawn, which cannot be replayed; a replay executes the first "),
     ];
     for_each_mpi(|mpi, library, directory| {

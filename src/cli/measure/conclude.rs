@@ -23,10 +23,7 @@ const ROUNDS: usize = 4;
 /// Creates the failure of an unusable measurement. `what` is the result that is not written without --force. `advice`
 /// follows the other ways to measure again.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
-    let mut text = format!(
-        "this measurement is unusable, so {what} is written (--force writes the platform file \
-                            all the same):"
-    );
+    let mut text = format!("this measurement is unusable, so {what} is written (--force writes results all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
     text.push_str(&format!(
         "\nrepeat the measurement when the machine is less busy, or at a higher priority (chrt -f 20, nice -n -20){advice}"
@@ -114,7 +111,11 @@ pub(super) fn conclude(
     let mut doubts = doubts(&measured.samples, &measured.links);
     doubts.extend(judgement.doubts);
     if !doubts.is_empty() && !args.force {
-        return Err(unusable("no platform", ", or for a longer time (--time); --samples FILE.csv writes the samples", &doubts));
+        return Err(unusable(
+            "no platform",
+            ", or for a longer time (--time); --samples FILE.csv writes the samples",
+            &doubts,
+        ));
     }
     // The platform file contains these notes too, for later readers of the file.
     for note in doubts.iter().chain(&judgement.warnings) {
@@ -174,8 +175,8 @@ mod tests {
         assert_eq!(failure.exit, Exit::OverLimit);
         assert_eq!(
             failure.text,
-            "this measurement cannot be used, nothing is written (--force writes it all the same):\n  the host was busy\n\
-             measure again when the machine is quieter, or at a higher priority (chrt -f 20, nice -n -20)"
+            "this measurement is unusable, so nothing is written (--force writes results all the same):\n  the host was busy\n\
+             repeat the measurement when the machine is less busy, or at a higher priority (chrt -f 20, nice -n -20)"
         );
     }
 }
