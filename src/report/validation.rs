@@ -258,7 +258,7 @@ fn errors(validation: &Validation) -> String {
 fn order(validation: &Validation) -> String {
     let line = |errors: &ModelErrors| {
         let OrderFound { groups, best_found, lost_percent, rank_correlation } = errors.order?;
-        let (model, lost) = (clip(&errors.model, 8), percent(lost_percent));
+        let (model, lost) = (clip(&errors.model, 12), percent(lost_percent));
         let found = format!("fastest point found in {best_found} of {groups} groups, {lost} lost otherwise");
         Some(wrapped(&format!("  order, {model}: {found}, rank correlation {rank_correlation:.3}"), 4))
     };
