@@ -280,6 +280,6 @@ mod tests {
         );
         assert!(fast.iter().any(|doubt| doubt == "intra_cmp: 26 TB/s between two ranks"), "{fast:?}");
         let noisy = of(|bytes, sample| (1e-6 + 1e-9 * bytes as f64) * if sample % 2 == 0 { 1.0 } else { 9.0 });
-        assert!(noisy.iter().any(|doubt| doubt.contains("medians are only sure to")), "{noisy:?}");
+        assert!(noisy.iter().any(|doubt| doubt.contains("medians have an uncertainty of")), "{noisy:?}");
     }
 }

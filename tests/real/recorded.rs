@@ -309,7 +309,7 @@ fn a_check_tells_measured_and_replayed_times() {
         let beside = directory.join("beside.json");
         let info = real::simulate(&format!("trace info {}", trace.display()));
         let told =
-            info.stdout.lines().any(|line| line.starts_with("waited") && line.contains(" s for a core, in rank "));
+            info.stdout.lines().any(|line| line.starts_with("waited") && line.contains(" s for a core in rank "));
         assert_eq!(told, Path::new("/proc/thread-self/schedstat").exists(), "{}", real::told("trace info", &info));
         // `mcpsim trace compare` prints the same last part as this command.
         let compared = real::simulate(&format!("trace compare {0} {0}", trace.display()));

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_is_no_graph_is_an_error() {
         let what = |index: &[c_int], edges: &[c_int]| GraphTopology::new(3, index, edges).unwrap_err().what;
-        assert_eq!(what(&[0, 0, 0, 0], &[]), "a graph of 4 nodes for a group of 3");
+        assert_eq!(what(&[0, 0, 0, 0], &[]), "a graph of 4 nodes for a group of 3 members");
         assert_eq!(what(&[1, 0], &[0]), "index[1] is 0, expected at least 1");
         assert_eq!(what(&[-1], &[]), "index[0] is -1, expected at least 0");
         assert_eq!(what(&[1, 2], &[1, 2]), "edges[1] is 2, expected one of 2 nodes");

@@ -130,7 +130,7 @@ fn the_rank_that_waited_longest_for_a_core_is_told() {
         let logs = [log_on(host(waited[0]), 5, 0, &[send(1)]), log_on(host(waited[1]), 5, 1, &[receive()])];
         let run = Logs::read(&merge(&logs.map(|log| (String::new(), log))).unwrap()).unwrap();
         assert_eq!(run.waited(), found);
-        assert_eq!(run.tell().contains(" for a core, in rank "), found.is_some(), "{}", run.tell());
+        assert_eq!(run.tell().contains(" for a core in rank "), found.is_some(), "{}", run.tell());
     }
 }
 
