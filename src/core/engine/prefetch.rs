@@ -1,11 +1,11 @@
-//! Prefetch hints. They change only the host time of a run.
+//! Prefetch hints to the processor of the host. Prefetch hints change only the host time of a run.
 
 #![allow(unsafe_code)]
 
-/// Size of a cache line in bytes.
+/// Size of a cache line of the host in bytes.
 const LINE: usize = 64;
 
-/// Prefetches the first bytes of `value`, at most `most`.
+/// Prefetches the first bytes of `value`, at most `most` bytes, into the caches.
 #[inline(always)]
 pub fn prefetch<T>(value: &T, most: usize) {
     let bytes = size_of::<T>().min(most);
@@ -13,7 +13,7 @@ pub fn prefetch<T>(value: &T, most: usize) {
     for line in 0..bytes.div_ceil(LINE) {
         hint(start.wrapping_add(line * LINE));
     }
-    // A value that does not begin at a line boundary ends in an additional line.
+    // A value that does not begin at a cache line boundary may end in an additional cache line.
     if align_of::<T>() < LINE && bytes > 1 {
         hint(start.wrapping_add(bytes - 1));
     }

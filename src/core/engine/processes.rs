@@ -1,22 +1,24 @@
-//! The host processes of a run, and their communication other than events.
+//! The host processes of a run, and the communication between host processes except for events.
 //!
-//! All processes execute the same program. A function that names "all" must be called by each process, in the same
-//! order. The first process, with rank 0, reads files, prints, and has the result.
+//! All host processes execute the same program with the same arguments. A function whose description names "all"
+//! processes must be called by each host process, in the same order. The first host process, with MPI rank 0, reads
+//! files, prints, and has the result.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::transport::processes::{HostNetwork, TransportWorld};
 
-/// Output of ranks. Each process collects the output of its own ranks, and the first process shows it.
+/// Printed output of the simulated ranks. Each host process collects the output of its own ranks, and the first host
+/// process prints the output.
 pub trait Screen: Sync {
-    /// Returns the collected output for the first process, in whole pieces.
+    /// Returns the collected output for the first host process, in whole pieces.
     fn collect(&self) -> Vec<u8>;
-    /// Shows the output of another process; called in the first process only.
+    /// Prints the output that another host process collected; called in the first host process only.
     fn show(&self, printed: &[u8]);
 }
 
-/// Ranks without output.
+/// The output of ranks that print nothing.
 impl Screen for () {
     fn collect(&self) -> Vec<u8> {
         Vec::new()
@@ -24,12 +26,12 @@ impl Screen for () {
     fn show(&self, _: &[u8]) {}
 }
 
-/// Number of threads of a process in addition to the thread that calls MPI.
+/// Threads of a host process in addition to the thread that calls MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostThreads {
-    /// No other threads: MPI is as fast as in single-threaded programs.
+    /// No other threads, so MPI is as fast as in single-threaded programs.
     None,
-    /// Worker threads.
+    /// Several worker threads.
     Several,
 }
 
@@ -40,15 +42,15 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// Creates a run of this process alone.
+    /// Creates a run whose only host process is this process.
     pub fn one() -> Self {
         Processes::default()
     }
 
-    /// Creates a run of several processes that are connected by `network`.
+    /// Creates a run of several host processes that are connected by `network`.
     ///
     /// # Errors
-    /// If there are no other processes, or they have another version.
+    /// There are no other host processes, or another host process has another version of mcpsim.
     pub fn over(network: Box<dyn HostNetwork>) -> Result<Self, String> {
         let world = TransportWorld::new(network);
         if world.size == 1 {
@@ -65,22 +67,22 @@ impl Processes {
         }
     }
 
-    /// Returns the number of processes.
+    /// Returns the number of host processes.
     pub fn count(&self) -> u32 {
         self.world.as_ref().map_or(1, |world| world.size)
     }
 
-    /// Returns the number of this process, from 0.
+    /// Returns the number of this host process, from 0.
     pub fn me(&self) -> u32 {
         self.world.as_ref().map_or(0, |world| world.me)
     }
 
-    /// Returns whether this is the first process.
+    /// Returns whether this is the first host process.
     pub fn is_first(&self) -> bool {
         self.me() == 0
     }
 
-    /// Returns a name such as "process 3 on node17", for errors of a single process.
+    /// Returns a name such as "process 3 on node17", for error messages that concern a single host process.
     pub fn name(&self) -> String {
         match &self.world {
             Some(world) => format!("process {} on {}", world.me, world.network.host()),
@@ -88,7 +90,7 @@ impl Processes {
         }
     }
 
-    /// Sends the value that the first process creates to all processes.
+    /// Sends the value that `make` returns in the first host process to all host processes.
     pub fn broadcast<T: Serialize + DeserializeOwned>(&self, make: impl FnOnce() -> T) -> T {
         if let Some(world) = &self.world {
             if world.me == 0 {
@@ -103,7 +105,8 @@ impl Processes {
         make()
     }
 
-    /// Returns the values of all processes to the first, in order of processes. The others receive an empty vector.
+    /// Returns the values of all host processes to the first host process, in the order of processes. The other host
+    /// processes receive an empty vector.
     pub fn gather<T: Serialize + DeserializeOwned>(&self, value: T) -> Vec<T> {
         if let Some(world) = &self.world {
             let all = world.gather(packed(&value));
@@ -119,7 +122,7 @@ impl Processes {
 
 fn packed<T: Serialize + DeserializeOwned>(value: &T) -> Vec<u8> {
     let bytes = postcard::to_stdvec(value).expect("a vector takes everything");
-    // The format has no field names, so a type that omits fields in user output cannot be read back.
+    // The format has no field names, so a type that omits fields when it is serialized cannot be read back.
     debug_assert!(
         postcard::take_from_bytes::<T>(&bytes).is_ok_and(|(_, rest)| rest.is_empty()),
         "{} can be packed but not unpacked",

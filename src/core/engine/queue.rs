@@ -1,11 +1,12 @@
-//! Pending event set of a worker: a monotone priority queue.
+//! Pending event set of a worker, implemented as a monotone priority queue.
 //!
-//! Pushed events are never earlier than the last event taken. A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) uses
-//! this property for sequential memory access. A bucket holds the times whose highest digit of four bits that differs
-//! from `last` has the same position and value. The lowest buckets, while they are small, are sorted together and
-//! become the run from which events are taken. They are not split down to single times. Events pushed into the time
-//! span of the run are stored in a small binary heap. An entry stays in its bucket until the bucket is split. The run
-//! may be refilled before it is empty, so that the next events can be prefetched.
+//! A pushed event is never earlier than the last event taken. A radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990) uses
+//! this property for sequential memory access. All times in a bucket have the same highest digit of four bits that
+//! differs from `last`, with the same position and value. While the lowest buckets are small, they are sorted together
+//! and become the run: the sorted events that are taken next. Small buckets are not split down to single times. Events
+//! that are pushed into the time span of the run are stored in a small binary heap. An entry of a bucket stays in the
+//! bucket until the bucket is split. The run may be refilled before it is empty, so that the next events can be
+//! prefetched.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
@@ -22,56 +23,59 @@ use crate::units::SimTime;
 use super::event::{Event, EventKey, EventKind};
 use super::prefetch::prefetch;
 
-/// Buckets of at most this number of events are sorted, larger ones are split.
+/// Buckets of at most this number of events are sorted, and larger buckets are split.
 const SORTED_AT_ONCE: usize = 20;
-/// Number of entries per piece of a bucket.
+/// Number of entries in each piece of a bucket.
 const PIECE: usize = 64;
-/// Bits of a digit, and number of digits of a time.
+/// Number of bits of a digit, and number of digits of a time.
 const DIGIT: usize = 4;
 const DIGITS: usize = 64 / DIGIT;
-/// Number of bodies per chunk.
+/// Number of event bodies in each chunk of the slab.
 const CHUNK: usize = 512;
 
-/// Pending events of a worker, taken in order of their keys.
+/// Pending events of a worker, taken in the order of the events' keys.
 #[derive(Debug)]
 pub struct EventQueue {
     run: Vec<QueueEntry>,
-    /// Rest of the run during a refill; the allocation is reused.
+    /// Remaining entries of the run while the run is refilled; the allocation is reused.
     left: Vec<QueueEntry>,
     near: BinaryHeap<QueueEntry>,
     last: u64,
     buckets: [[Bucket; 1 << DIGIT]; DIGITS],
     /// Empty pieces of buckets. The last emptied piece is reused first, because it is in the caches.
     spare: Vec<Vec<QueueEntry>>,
-    /// Bit d is set in occupied[i] if buckets[i][d] holds events; bit i is set in `levels` if any of buckets[i] does.
+    /// Bit d of occupied[i] is set if buckets[i][d] holds events. Bit i of `levels` is set if any of buckets[i] holds
+    /// events.
     occupied: [u16; DIGITS],
     levels: u16,
     len: usize,
     bodies: Slab,
-    /// Minimum length of the run, if the queue has as many events and none is pushed into the run's span.
+    /// Minimum length of the run, if the queue has this number of events and no event is pushed into the time span of
+    /// the run.
     known: usize,
 }
 
-/// Key of an event and slot of its body. Entries are small, because they are moved and compared.
+/// Key of an event, and slot of the event's body in the slab. Entries are small, because the queue moves and compares
+/// them.
 #[derive(Clone, Copy, Debug)]
 struct QueueEntry {
     time: u64,
-    /// Destination and source.
+    /// Destination and source rank of the event.
     ranks: u64,
     sequence: u32,
     slot: u32,
 }
 
-/// Events of a bucket in pieces, which avoids moves when the bucket grows.
+/// Entries of a bucket in pieces, so that no entry moves when the bucket grows.
 #[derive(Debug, Default)]
 struct Bucket {
-    /// The last entries, at most [`PIECE`].
+    /// The last entries of the bucket, at most [`PIECE`].
     top: Vec<QueueEntry>,
-    /// The other entries, [`PIECE`] in each vector.
+    /// The other entries of the bucket, [`PIECE`] in each vector.
     full: Vec<Vec<QueueEntry>>,
 }
 
-/// Bodies of pending events by slot, in chunks, which avoids moves when the slab grows.
+/// Bodies of pending events by slot, in chunks, so that no body moves when the slab grows.
 #[derive(Debug, Default)]
 struct Slab {
     chunks: Vec<Box<[EventKind; CHUNK]>>,
@@ -79,7 +83,7 @@ struct Slab {
 }
 
 impl QueueEntry {
-    /// Returns destination and source.
+    /// Returns the destination and the source rank of the event.
     #[inline(always)]
     fn both(&self) -> [Rank; 2] {
         [(self.ranks >> 32) as Rank, self.ranks as Rank]
@@ -96,7 +100,7 @@ impl QueueEntry {
 }
 
 impl Ord for QueueEntry {
-    /// Orders later events as less, so that the standard heap and the end of a sorted run give the earliest event.
+    /// Orders later events as less, so that the standard heap and the end of a sorted vector give the earliest event.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         let (mine, theirs) = ((self.time, self.ranks), (other.time, other.ranks));
@@ -105,7 +109,7 @@ impl Ord for QueueEntry {
 }
 
 impl PartialOrd for QueueEntry {
-    /// Comparison used by sorting: time and ranks are compared as one number, which decides most cases.
+    /// Compares entries for sorting: time and ranks are compared as one number, which decides most comparisons.
     #[inline(always)]
     fn lt(&self, other: &Self) -> bool {
         let wide = |entry: &Self| u128::from(entry.time) << 64 | u128::from(entry.ranks);
@@ -201,17 +205,17 @@ impl Default for EventQueue {
 }
 
 impl EventQueue {
-    /// Adds an event, which must not be earlier than the last one taken.
+    /// Adds an event to the queue. The event must not be earlier than the last event taken.
     ///
-    /// The body is constructed in its final place. A copy directly after the writes of its fields causes a
-    /// store-forwarding stall, which takes longer than the rest of a push.
+    /// The body of the event is constructed in its final place. A copy directly after the writes of the body's fields
+    /// would cause a store-forwarding stall, which takes longer than the other work of a push.
     #[inline(always)]
     pub fn push(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
         let EventKey { time, to, from, sequence } = key;
         let slot = self.bodies.put(body);
         let entry = QueueEntry { time: time.as_ps(), ranks: u64::from(to) << 32 | u64::from(from), sequence, slot };
         if self.len == 0 {
-            // A single event is the whole run.
+            // The only event of the queue is the whole run.
             self.last = entry.time;
             self.run.push(entry);
         } else if entry.time <= self.last {
@@ -231,7 +235,7 @@ impl EventQueue {
         self.levels |= 1 << level;
     }
 
-    /// Returns the time of the earliest event.
+    /// Returns the time of the earliest event of the queue.
     #[inline(always)]
     pub fn first_time(&mut self) -> SimTime {
         self.refill_if_short();
@@ -239,14 +243,14 @@ impl EventQueue {
         SimTime::from_ps(of(self.run.last()).min(of(self.near.peek())))
     }
 
-    /// Returns the key of the earliest event.
+    /// Returns the key of the earliest event of the queue.
     pub fn first_key(&mut self) -> Option<EventKey> {
         self.first_time();
         // The greater entry is the earlier event.
         self.run.last().max(self.near.peek()).map(QueueEntry::key)
     }
 
-    /// Removes and returns the earliest event if it is before `end`.
+    /// Removes and returns the earliest event of the queue, if its time is before `end`.
     #[inline(always)]
     pub fn pop_before(&mut self, end: SimTime) -> Option<Event> {
         self.refill_if_short();
@@ -269,8 +273,8 @@ impl EventQueue {
         Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
     }
 
-    /// Returns destination, source and body of the event that is probably next. Prefetches the body of the following
-    /// event.
+    /// Returns destination, source and body of the event that will probably be taken next. Prefetches the body of the
+    /// event that follows the next event.
     #[inline(always)]
     pub fn foresee(&self) -> Option<([Rank; 2], &EventKind)> {
         self.foresee_body(1);
@@ -278,14 +282,14 @@ impl EventQueue {
         Some((next.both(), self.bodies.get(next.slot)))
     }
 
-    /// Returns the same as [`EventQueue::foresee`] for the event after `by` others, if known.
+    /// Returns destination, source and body of the event that will probably be taken after `by` other events, if known.
     #[inline(always)]
     pub fn ahead(&self, by: usize) -> Option<([Rank; 2], &EventKind)> {
         let entry = &self.run[self.run.len().checked_sub(by + 1)?];
         Some((entry.both(), self.bodies.get(entry.slot)))
     }
 
-    /// Prefetches the body of the event after `by` others.
+    /// Prefetches the body of the event that will probably be taken after `by` other events.
     #[inline(always)]
     pub fn foresee_body(&self, by: usize) {
         if let Some(at) = self.run.len().checked_sub(by + 1) {
@@ -293,7 +297,7 @@ impl EventQueue {
         }
     }
 
-    /// Sets the number of events that are usually known in advance.
+    /// Sets the number of next events that the queue usually knows in advance.
     pub fn know(&mut self, events: usize) {
         self.known = events;
     }
@@ -305,11 +309,12 @@ impl EventQueue {
         }
     }
 
-    /// Moves the earliest events into the run. The other buckets remain valid: `last` changes only in the digit of the
-    /// lowest buckets, to a value less than those of the others, and in lower digits.
+    /// Moves the earliest events of the queue into the run. The other buckets remain valid: `last` changes only in the
+    /// digit of the lowest buckets and in lower digits. The new value of this digit is less than the digits of the
+    /// other buckets.
     #[inline(never)]
     fn refill(&mut self) {
-        // The rest of the run precedes all events that are moved.
+        // The remaining entries of the run precede all events that are moved into the run.
         std::mem::swap(&mut self.run, &mut self.left);
         while self.run.is_empty() && self.levels != 0 {
             let level = self.levels.trailing_zeros() as usize;
@@ -322,7 +327,8 @@ impl EventQueue {
             self.empty(level, digit);
             let times = full.iter().flatten().chain(&top).map(|entry| entry.time);
             self.last = times.min().expect("an occupied bucket");
-            // Entries are moved in the order of their pushes; sorting is fast for entries already in order.
+            // Entries are moved in the order in which they were pushed; sorting is fast for entries that are already in
+            // order.
             for mut piece in full.into_iter().chain([top]) {
                 for &entry in &piece {
                     if entry.time == self.last {
@@ -339,9 +345,11 @@ impl EventQueue {
         self.run.append(&mut self.left);
     }
 
-    /// Moves the first buckets of `level`, the lowest occupied one, into the run while their sum is small.
+    /// Moves the first buckets of `level`, the lowest level with events, into the run while the number of moved events
+    /// is small.
     fn take_small(&mut self, level: usize) {
-        // Mask of the digits below: the span of each moved bucket is now within the span of the run.
+        // Mask of the digits below the digit of this level: the time span of each moved bucket is now within the time
+        // span of the run.
         let span = (1u64 << (level * DIGIT)) - 1;
         while self.occupied[level] != 0 {
             let digit = self.occupied[level].trailing_zeros() as usize;
@@ -355,11 +363,11 @@ impl EventQueue {
             self.run.append(entries);
             self.empty(level, digit);
         }
-        // Buckets are in order of time, and the run ends with the next event, so little sorting remains.
+        // Buckets are moved in order of time, and the run ends with the next event, so little sorting remains.
         self.run.reverse();
     }
 
-    /// Marks a bucket as empty.
+    /// Marks a bucket of the queue as empty.
     #[inline]
     fn empty(&mut self, level: usize, digit: usize) {
         self.occupied[level] &= !(1 << digit);
@@ -380,11 +388,11 @@ mod tests {
         queue.push(key, || EventKind::Wake { task: 0, turn: 0 });
     }
 
-    /// Greatest number of steps of a random test. Miri interprets the test.
+    /// Greatest number of pushes and pops of a random test. The number is lower under Miri, which interprets the test.
     const STEPS: usize = if cfg!(miri) { 100 } else { 3000 };
 
     proptest! {
-        /// Pushed times exceed the last taken time by spans of all magnitudes, including zero.
+        /// The pushed times exceed the last taken time by spans of all magnitudes, including zero.
         #[test]
         fn events_come_in_order_of_their_keys(
             steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..STEPS),

@@ -7,20 +7,20 @@ use crate::units::SimTime;
 /// The predicted times of repeated runs, and their statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Number of runs.
+    /// Number of repeated runs.
     pub runs: u32,
-    /// Mean of the predicted times, s.
+    /// Mean of the predicted times in seconds.
     pub mean_s: f64,
-    /// Standard deviation of the predicted times, s.
+    /// Standard deviation of the predicted times in seconds.
     pub deviation_s: f64,
-    /// 95 % prediction interval of a further run, if runs are normally distributed, s: mean ± t · deviation · √(1 +
-    /// 1/runs).
+    /// 95 % prediction interval of the predicted time of a further run in seconds, if predicted times are normally
+    /// distributed: mean ± t · deviation · √(1 + 1/runs).
     pub interval_s: [f64; 2],
-    /// Predicted times, the first seed's first.
+    /// Predicted times in picoseconds, in the order of the seeds.
     pub predicted_ps: Vec<SimTime>,
 }
 
-/// Prediction of a further value from a sample.
+/// Prediction of a further value from a sample of values.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct NextValue {
     /// Mean of the sample.
@@ -28,12 +28,12 @@ pub struct NextValue {
     /// Standard deviation of the sample.
     pub deviation: f64,
     /// 95 % prediction interval of a further value, if values are normally distributed: mean ± t · deviation · √(1 +
-    /// 1/number).
+    /// 1/number of values).
     pub interval: [f64; 2],
 }
 
 impl NextValue {
-    /// Computes the prediction from `values`, which are nonnegative and at least two.
+    /// Computes the prediction of a further value from `values`, which are at least two nonnegative numbers.
     pub fn of(values: &[f64]) -> Self {
         let number = values.len() as f64;
         let mean = values.iter().sum::<f64>() / number;
@@ -44,11 +44,11 @@ impl NextValue {
     }
 }
 
-/// Student's t at 97.5 % for 1 to 10 degrees of freedom.
+/// Quantile of Student's t distribution at 97.5 % for 1 to 10 degrees of freedom.
 const STUDENT: [f64; 10] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228];
 
 impl Repeats {
-    /// Computes the statistics of `times`, which are at least two.
+    /// Computes the statistics of the predicted times `times`, which are at least two.
     pub fn of(times: Vec<SimTime>) -> Self {
         let seconds: Vec<f64> = times.iter().map(|time| time.as_seconds()).collect();
         let NextValue { mean: mean_s, deviation: deviation_s, interval: interval_s } = NextValue::of(&seconds);
@@ -56,7 +56,8 @@ impl Repeats {
     }
 }
 
-/// Returns Student's t at 97.5 % (beyond the table the Cornish-Fisher expansion, accurate to a thousandth).
+/// Returns the quantile of Student's t distribution at 97.5 % (beyond the table by the Cornish-Fisher expansion,
+/// accurate to a thousandth).
 fn student(freedom: usize) -> f64 {
     const Z: f64 = 1.959_964;
     match STUDENT.get(freedom - 1) {

@@ -1,4 +1,4 @@
-//! A rank's requests.
+//! Requests of a rank: receives, sends and strands (concurrent tasks).
 
 use crate::rank::{Pattern, Payload, Rank, RequestId, Source, Tag, TagPattern};
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -7,39 +7,41 @@ use super::memory::BufferPair;
 use super::paths::PathSlot;
 use super::prefetch::prefetch;
 
-/// No waiting task.
+/// Value of `waiter` if no task waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Request of a rank. It fits in a cache line, because each rank has several, and each is accessed several times.
+/// A request of a rank. A request fits in a cache line, because each rank has several requests, and each request is
+/// accessed several times.
 #[derive(Debug)]
 pub(super) struct RequestRecord {
-    /// Time at which the request is or was ready; the post time of an unmatched receive.
+    /// Time at which the request is or was ready; for a receive without a message, the time of its post.
     pub ready: SimTime,
-    /// Start of the transfer that made the request ready; `ready` without a transfer.
+    /// Start of the transfer that made the request ready; equal to `ready` without a transfer.
     pub left: SimTime,
-    /// Core time of the completion.
+    /// Core time that the completion of the request takes.
     pub overhead: SimSpan,
-    /// Size of the message; capacity of an unmatched receive.
+    /// Size of the message; for a receive without a message, size of the receive buffer.
     pub size: Bytes,
     pub payload: Payload,
-    /// Other rank, [`ANYBODY`] for an unmatched receive from any source, or the number of a strand.
+    /// Other rank of the message, [`ANYBODY`] for a receive from any source that has no message, or the number of a
+    /// strand.
     pub peer: u32,
-    /// Tag of the message, or [`ANYBODY`].
+    /// Tag of the message, or [`ANYBODY`] for a receive with any tag.
     pub tag: u32,
-    /// Waiting task, or [`NOBODY`]; in a free entry, the next free entry.
+    /// Task that waits for the request, or [`NOBODY`]; in a free table entry, the index of the next free entry.
     pub waiter: u32,
-    /// Buffers of a receive's message.
+    /// Identifiers of the buffers of a receive's message.
     pub buffers: BufferPair,
-    /// Path to `left`; for an unmatched receive, the path to its post.
+    /// Path that determined the time `left`; for a receive without a message, the path to its post.
     pub path: PathSlot,
     pub state: RequestState,
     pub kind: RequestKind,
 }
 
-/// Number of requests from which a rank probably needs several times as many.
+/// Number of requests from which a rank probably needs several times as many requests.
 const MANY: usize = 32;
 
-/// Any source or any tag.
+/// Value that stands for any source or any tag.
 const ANYBODY: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,20 +51,20 @@ pub(super) enum RequestState {
     Ready,
 }
 
-/// Purpose of a request.
+/// Operation and state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestKind {
-    /// Receive without a message.
+    /// Receive that no message has matched.
     Unmatched,
-    /// Receive with its message.
+    /// Receive that a message has matched.
     Matched,
-    /// Cancelled receive.
+    /// Receive that the program has cancelled.
     Cancelled,
-    /// Send; the receiver has the payload.
+    /// Send whose data the receiver has.
     Send,
-    /// Send whose transfer was granted and has ended.
+    /// Send of a rendezvous message whose transfer was granted and has ended.
     Granted,
-    /// Strand.
+    /// Strand, which completes the request when it ends.
     Strand,
 }
 
@@ -84,7 +86,7 @@ impl RequestRecord {
         }
     }
 
-    /// Creates a receive posted at `posted`, the end of `path`.
+    /// Creates the request of a receive that was posted at `posted`, the end of `path`.
     #[inline]
     pub fn receive(pattern: &Pattern, posted: SimTime, path: PathSlot) -> Self {
         let peer = match pattern.from {
@@ -99,7 +101,7 @@ impl RequestRecord {
         RequestRecord { buffers: BufferPair::of_context(pattern.context), ..record }
     }
 
-    /// Creates a send that left at `left`.
+    /// Creates the request of a send that left at `left`.
     pub fn send(to: Rank, tag: Tag, size: Bytes, left: SimTime) -> Self {
         RequestRecord::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
     }
@@ -109,18 +111,20 @@ impl RequestRecord {
         RequestRecord::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
     }
 
-    /// Sets the start of the transfer that makes the request ready, and the path to it.
+    /// Sets the start of the transfer that makes the request ready, and the path that determined this start.
     pub fn came_at(&mut self, time: SimTime, path: PathSlot) {
         (self.left, self.path) = (time, path);
     }
 
-    /// Applies [`RequestRecord::came_at`] to a send whose transfer was granted.
+    /// Sets start and path as [`RequestRecord::came_at`], for a send of a rendezvous message whose transfer was
+    /// granted.
     pub fn granted_at(&mut self, time: SimTime, path: PathSlot) {
         self.kind = RequestKind::Granted;
         self.came_at(time, path);
     }
 
-    /// Describes the event that the request waits for; returns the awaited rank if it is a single one.
+    /// Describes the event that the request waits for. Also returns the rank that the request waits for, if it is a
+    /// single rank.
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let RequestRecord { peer, tag, size, .. } = self;
         match self.kind {
@@ -134,7 +138,7 @@ impl RequestRecord {
     }
 }
 
-/// Requests of a rank by number.
+/// Requests of a rank by index.
 #[derive(Debug)]
 pub(super) struct RequestTable {
     entries: Vec<RequestRecord>,
@@ -148,7 +152,7 @@ impl Default for RequestTable {
 }
 
 impl RequestTable {
-    /// Adds a request.
+    /// Adds a request to the table.
     #[inline]
     pub fn add(&mut self, request: RequestRecord) -> RequestId {
         if self.free == NOBODY {
@@ -166,19 +170,21 @@ impl RequestTable {
         }
     }
 
-    /// Grows the table.
+    /// Enlarges the memory of the table.
     #[cold]
     fn grow(&mut self) {
         self.entries.reserve_exact(match self.entries.len() {
-            // Most ranks of a large machine have one or two requests, so room for four is not allocated.
+            // Most ranks of a large machine have one or two requests, so memory for four requests is not allocated at
+            // once.
             few @ 0..4 => 1 + few,
             some @ 4..MANY => some,
-            // A rank with many requests probably adds many more; repeated moves would displace the caches.
+            // A rank with many requests probably adds many more, and repeated moves of the table would displace other
+            // data from the caches.
             many => 3 * many,
         });
     }
 
-    /// Removes a request.
+    /// Removes a request from the table and returns the request.
     pub fn remove(&mut self, id: RequestId) -> RequestRecord {
         let entry = &mut self.entries[id as usize];
         assert!(entry.state != RequestState::Free, "request {id} ended twice");
@@ -189,7 +195,7 @@ impl RequestTable {
         request
     }
 
-    /// Prefetches a request, if it exists.
+    /// Prefetches a request of the table, if it exists.
     #[inline(always)]
     pub fn foresee(&self, id: RequestId) {
         if let Some(request) = self.entries.get(id as usize) {
@@ -197,7 +203,7 @@ impl RequestTable {
         }
     }
 
-    /// Iterates over all requests and the free entries between them.
+    /// Iterates over all requests of the table, and over the free entries between them.
     pub fn iter(&self) -> impl Iterator<Item = &RequestRecord> {
         self.entries.iter()
     }

@@ -1,5 +1,5 @@
-//! Served messages: the receiving rank's program handles them when their end arrives, and answers without the rank's
-//! clock or core.
+//! Served messages: the program of the receiving rank handles a served message when the message has arrived, and
+//! answers it. Service uses neither the clock nor the core of the receiving rank.
 
 use crate::rank::{Message, Program, Rank, SERVICE, SendMode, Served};
 use crate::units::SimTime;
@@ -11,7 +11,8 @@ use super::messages::dispatch;
 use super::paths::PathSlot;
 use super::state::TargetRank;
 
-/// Handles the head of a served message, which arrived by the event `head` and ends at `end`.
+/// Handles the arrival of the head of a served message by the event `head`. The last byte of the message arrives at
+/// `end`.
 pub(super) fn serve_at_end<P: Program>(
     program: &mut P,
     target: &mut TargetRank,
@@ -21,7 +22,7 @@ pub(super) fn serve_at_end<P: Program>(
     left: SimTime,
     end: SimTime,
 ) {
-    // The end of a later message may arrive earlier, but messages of a pair are served in order.
+    // The last byte of a later message may arrive earlier, but the messages of a pair of ranks are served in order.
     let last = lp.to_serve.get(&(head.to, head.from)).copied();
     let time = end.max(last.unwrap_or(SimTime::ZERO));
     if time == head.time {
@@ -29,11 +30,12 @@ pub(super) fn serve_at_end<P: Program>(
         return;
     }
     lp.to_serve.insert((head.to, head.from), time);
-    // The sequence number of the head is reused for the end, because only one of the two events exists at a time.
+    // The sequence number of the head's event is reused for the event of the end, because only one of the two events
+    // exists at a time.
     lp.push_event(EventKey { time, ..head }, || EventKind::Serve { message, left });
 }
 
-/// Serves a message from `from` that left at `left` and has arrived completely.
+/// Lets the program of the receiving rank serve a message from `from` that left at `left` and has arrived completely.
 pub(super) fn serve<P: Program>(
     program: &mut P,
     target: &mut TargetRank,
@@ -65,13 +67,13 @@ pub(super) fn serve<P: Program>(
     served(target, lp);
 }
 
-/// Sends an answer to a message that arrived at `at` by `path`.
+/// Sends the answer to a served message that arrived at `at` by `path`.
 fn send(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, message: Message, at: SimTime, path: PathSlot) {
     let Message { to, context, tag, size, payload, .. } = message;
     let level = lp.level(target.rank, to);
     let row = lp.network.row(target.rank, to, level, size);
     if lp.effects.credits && context != SERVICE {
-        // The adapter does not wait for a credit, but its message returns one.
+        // The answer does not wait for a credit, but when the answer leaves its buffer, a credit is returned.
         lp.take_credit(target, to, level, SendMode::Buffered);
     }
     let path = lp.paths.share(path);

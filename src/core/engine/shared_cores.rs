@@ -1,17 +1,18 @@
-//! Cores with more ranks than hardware threads.
+//! Simulation of cores with more ranks than hardware threads.
 //!
-//! A rank that has the core keeps it until it waits, as if waiting ranks yield. The overheads of its messages, and the
-//! copies and reductions of its collectives, run without interruption. Other ranks that could continue are queued.
-//! Computation by programs differs: all ranks of the core share it at all times, and a computing rank releases the core
-//! to ranks inside MPI.
+//! A rank that has the core keeps the core until the rank waits, as if waiting ranks yield. The overheads of its
+//! messages, and the copies and reductions of its collectives, run without interruption. Other ranks that could
+//! continue are queued for the core. Computation by programs differs: all ranks of the core share it at all times, and
+//! a computing rank releases the core to ranks inside MPI.
 //!
-//! A rank whose wait is over may need a core that another rank had before. It gets the core one `context_switch` later,
-//! or one switch after the other rank releases it. The switch counts as polling.
+//! A rank whose wait is over may need a core that another rank used before. The rank gets the core one `context_switch`
+//! later, or one `context_switch` after the other rank releases the core. The context switch counts as polling.
 //!
-//! Clocks run ahead of virtual time. So a rank on a shared core makes calls that need the core when the simulation
-//! reaches its clock, and resumes at the end of a wait. All earlier requests for the core are then known. Overheads of
-//! requests that were ready before the last request of a wait are charged late, together with it. Polls, waits for any
-//! of several requests, and strands do not queue for the core.
+//! The clocks of ranks run ahead of the simulated time. So a rank on a shared core makes calls that need the core when
+//! the simulation reaches the rank's clock, and resumes when the simulation reaches the end of a wait. All earlier
+//! requests of other ranks for the core are then known. If a rank waits for several MPI requests, the overheads of the
+//! earlier requests are charged together with the overhead of the last request. Polls, waits for any of several MPI
+//! requests, and strands do not queue for the core.
 
 use std::collections::VecDeque;
 
@@ -29,10 +30,10 @@ use super::network::RankLocation;
 use super::requests::RequestKind;
 use super::state::{MAIN, TargetRank, Wait};
 
-/// Shared cores of a worker's nodes.
+/// Shared cores of the nodes of a worker.
 #[derive(Debug)]
 pub(super) struct SharedCores {
-    /// Core of each of the worker's ranks, if it is shared.
+    /// Index of the shared core of each of the worker's ranks; `None` for a rank with a core of its own.
     of: Vec<Option<u32>>,
     cores: Vec<SharedCore>,
 }
@@ -40,35 +41,35 @@ pub(super) struct SharedCores {
 #[derive(Clone, Debug)]
 struct SharedCore {
     threads: Box<[CoreThread]>,
-    /// Ranks that could continue; the first gets the next thread.
+    /// Ranks that could continue and are queued for the core; the first of them gets the next free hardware thread.
     line: VecDeque<LinedUp>,
-    /// Time of a switch to a rank that has waited, if another rank had the thread.
+    /// Time of a context switch to a rank that has waited, if another rank used the hardware thread before.
     switch: SimSpan,
 }
 
-/// Rank that waits for a thread.
+/// Rank that is queued for a hardware thread.
 #[derive(Clone, Copy, Debug)]
 struct LinedUp {
     rank: Rank,
-    /// Turn in which the rank is woken.
+    /// Turn of the rank's program that ends when the rank gets the thread.
     turn: u32,
-    /// Whether the rank waited for something else before.
+    /// Whether the rank waited for a message or request before it was queued.
     has_waited: bool,
 }
 
-/// Hardware thread.
+/// Hardware thread of a shared core.
 #[derive(Clone, Copy, Debug, Default)]
 struct CoreThread {
-    /// End of its assigned work.
+    /// End of the work that was assigned to the hardware thread.
     free: SimTime,
-    /// Current rank of the thread.
+    /// Rank that has the hardware thread.
     holder: Option<Rank>,
-    /// Previous rank of the thread.
+    /// Rank that last had the hardware thread.
     last: Option<Rank>,
 }
 
 impl SharedCores {
-    /// Creates the cores of worker `me` that have more ranks than hardware threads; `None` without such cores.
+    /// Creates the shared cores of worker `me`; `None` if no core of the worker has more ranks than hardware threads.
     pub fn new(seats: &[RankLocation], sites: &[Site], me: u32, rates: &CoreRates) -> Option<Box<SharedCores>> {
         let threads = rates.threads.count();
         let own = || seats.iter().zip(sites).filter(|(seat, _)| seat.worker == me);
@@ -91,9 +92,9 @@ impl SharedCores {
 }
 
 impl CoreThread {
-    /// Assigns the thread to the rank, whose wait ended at `time`, after a switch if another rank had it last. Without
-    /// a switch the thread remains free from its earlier time, for overheads of requests that were ready before the
-    /// last request.
+    /// Assigns the hardware thread to the rank, whose wait ended at `time`, after a context switch if another rank had
+    /// the thread last. Without a context switch the thread remains free from its earlier time, for overheads of MPI
+    /// requests that were ready before the last request.
     fn change(&mut self, rank: Rank, time: SimTime, switch: SimSpan) {
         if switch > SimSpan::ZERO && self.last.is_some_and(|last| last != rank) {
             self.free = self.free.max(time) + switch;
@@ -106,13 +107,13 @@ impl SharedCore {
         self.threads.iter_mut().find(|thread| thread.holder == Some(rank))
     }
 
-    /// Returns whether the rank has a thread, and assigns a free one if necessary.
+    /// Returns whether the rank has a hardware thread of the core, and assigns a free thread if necessary.
     fn take(&mut self, rank: Rank) -> bool {
         self.held_by(rank).is_some() || self.take_free(rank).is_some()
     }
 
-    /// Assigns a free thread to the rank: the rank's last thread if that avoids a switch, otherwise the one that is
-    /// free first.
+    /// Assigns a free hardware thread to the rank: the rank's last thread if this avoids a context switch, otherwise
+    /// the thread that is free first.
     fn take_free(&mut self, rank: Rank) -> Option<&mut CoreThread> {
         let switches = self.switch > SimSpan::ZERO;
         let free = self.threads.iter_mut().filter(|thread| thread.holder.is_none());
@@ -130,21 +131,21 @@ impl SharedCore {
 }
 
 impl LogicalProcess<'_> {
-    /// Returns whether the task needs a shared core. Only the rank's program queues for the core; the strands of a rank
-    /// use it concurrently.
+    /// Returns whether the task needs a shared core to make calls. Only the program of a rank queues for the core; the
+    /// strands of the rank use the core concurrently.
     #[inline(always)]
     pub fn shares_core(&self, rank: Rank, task: u32) -> bool {
         self.effects.shares_cores && task == MAIN && self.number_of_core(rank).is_some()
     }
 
-    /// Returns the number of the rank's core, if it is shared.
+    /// Returns the index of the rank's shared core, if the rank shares a core.
     #[cold]
     fn number_of_core(&self, rank: Rank) -> Option<usize> {
         let core = self.shared_cores.as_ref()?.of[self.seats[rank as usize].local as usize];
         core.map(|core| core as usize)
     }
 
-    /// Returns the rank's core, if it is shared.
+    /// Returns the rank's shared core, if the rank shares a core.
     fn shared_core(&mut self, rank: Rank) -> Option<&mut SharedCore> {
         let core = self.number_of_core(rank)?;
         Some(&mut self.shared_cores.as_deref_mut()?.cores[core])
@@ -152,7 +153,7 @@ impl LogicalProcess<'_> {
 }
 
 impl TargetRank {
-    /// Delays the task until the rank's core has `span` for it. The delay counts as polling.
+    /// Delays the task until the rank's core has the time `span` for the task. The delay counts as polling.
     #[cold]
     pub fn await_core(&mut self, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
         if span == SimSpan::ZERO || task != MAIN {
@@ -187,8 +188,9 @@ impl TargetRank {
         }
     }
 
-    /// Returns the number of ranks that share the core while the task computes. A collective has a hardware thread to
-    /// itself, so this is at most the number of threads; otherwise it is the number of ranks.
+    /// Returns the number of ranks by which the task's computation on its core is slowed. A collective has a hardware
+    /// thread to itself, so for a collective this number is at most the number of hardware threads; otherwise it is the
+    /// number of ranks on the core.
     #[inline(always)]
     pub fn turns_at_core(&self, lp: &LogicalProcess<'_>, task: u32) -> u32 {
         match lp.effects.shares_cores && task == MAIN && self.main.collective.is_some() {
@@ -198,13 +200,13 @@ impl TargetRank {
     }
 }
 
-/// Returns whether the call would request the rank's shared core before the simulation reaches its clock.
+/// Returns whether the call would request the rank's shared core before the simulation has reached the rank's clock.
 pub(super) fn asks_core_early(target: &mut TargetRank, lp: &LogicalProcess<'_>, task: u32, call: &Call) -> bool {
     target.control(task).clock > lp.now.time && asks_core(target, call) && lp.shares_core(target.rank, task)
 }
 
-/// Returns whether the rank's program executes the call now: it has the shared core or does not need it. Otherwise the
-/// call is executed when the rank has the core.
+/// Returns whether the rank's program executes the call at once, because it has the shared core or does not need it.
+/// Otherwise the program executes the call when the rank gets the core.
 pub(super) fn makes_on_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, call: &mut Call) -> bool {
     let rank = target.rank;
     if !asks_core(target, call) {
@@ -224,8 +226,8 @@ pub(super) fn makes_on_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>
     false
 }
 
-/// Postpones the end of a wait at `time` if the task needs a shared core. Returns true if an event will resume the
-/// task.
+/// Postpones the end of the task's wait at `time` if the task needs a shared core. Returns true if an event will resume
+/// the task.
 pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, time: SimTime) -> bool {
     let (rank, turn) = (target.rank, target.control(task).turn);
     if !lp.shares_core(rank, task) {
@@ -235,7 +237,7 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
         lp.push(target, time, rank, || EventKind::Wake { task, turn });
         return true;
     }
-    // A receiver on this core that has copied the message precedes its sender.
+    // A receiver on the same core that has copied the message continues before the sender of the message.
     let waited = lp.shared_core(rank).is_some_and(|core| core.held_by(rank).is_none());
     if waited && time == lp.now.time && ends_by_send(target, time) {
         lp.push(target, time + SimSpan::from_ps(1), rank, || EventKind::Wake { task, turn });
@@ -255,7 +257,7 @@ pub(super) fn put_off_end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, 
     true
 }
 
-/// Returns whether the last request that the rank's program waited for, at `time`, was its own send.
+/// Returns whether the request that ended the wait of the rank's program at `time` was a send of this rank.
 fn ends_by_send(target: &mut TargetRank, time: SimTime) -> bool {
     let TargetRank { main, requests, .. } = target;
     let Wait::All { requests: ids, .. } = &main.wait else { return false };
@@ -271,7 +273,7 @@ pub(super) fn leave_core_to_wait(target: &mut TargetRank, lp: &mut LogicalProces
     }
 }
 
-/// Returns whether the rank's program waits for more than its own time.
+/// Returns whether the rank's program waits for an event other than the simulation reaching its clock.
 #[cold]
 fn waits(target: &mut TargetRank) -> bool {
     match &target.main.wait {
@@ -282,7 +284,8 @@ fn waits(target: &mut TargetRank) -> bool {
     }
 }
 
-/// Releases the rank's core at its clock, if it has the core. The first queued rank continues.
+/// Releases the rank's core at the rank's clock, if the rank has the core. The first rank in the queue of the core then
+/// continues.
 fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     let (rank, clock) = (target.rank, target.main.clock);
     let Some(core) = lp.shared_core(rank) else { return };
@@ -300,7 +303,7 @@ fn leave_core(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
 }
 
 /// Returns whether the rank's program needs the core for the call: for message overheads, or for copies and reductions
-/// of collectives. Calls that always wait for their own time, such as tests, are excluded.
+/// of collectives. Calls that always wait until the simulation reaches the rank's clock, such as tests, are excluded.
 fn asks_core(target: &TargetRank, call: &Call) -> bool {
     match call {
         Call::Send(_)

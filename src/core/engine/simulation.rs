@@ -30,49 +30,50 @@ use worker_setup::{WorkerSetup, in_threads};
 const LISTED_RANKS: usize = 65_536;
 /// Number of ranks from which two workers are faster than one (measured, see benches/README.md).
 const RANKS_FOR_WORKERS: usize = 1024;
-/// Greatest number of workers. More workers than cores only cost time: the shared data grow with the square of their
-/// number.
+/// Greatest number of workers of a run. More workers than host cores only cost time, because the data that workers
+/// share grow with the square of the number of workers.
 const MOST_WORKERS: u32 = 1024;
 
-/// Total number of timeline intervals, if this leaves 16 per rank, and maximum per rank.
+/// Total number of timeline intervals, if this total leaves 16 intervals per rank; also the maximum per rank.
 const MOST_INTERVALS: usize = 1 << 20;
 const INTERVALS_A_RANK: usize = 4096;
-/// Total number of marks for backtracking, if this leaves 16 per rank. A mark takes 40 bytes.
+/// Total number of marks for backtracking, if this total leaves 16 marks per rank. A mark takes 40 bytes of host
+/// memory.
 const MOST_MARKS: usize = 1 << 23;
 
-/// Default limit of outstanding requests per rank; this number of requests takes about 200 MB.
+/// Default limit of outstanding requests per rank; this number of requests takes about 200 MB of host memory.
 pub const MOST_REQUESTS: u32 = 1_000_000;
 
 /// Options of a run other than the machine and the programs.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Host threads per process; `None` selects the number. The number is at most 1024 and at most the number of nodes
-    /// with ranks.
+    /// Number of workers (host threads) per host process; `None` lets mcpsim choose the number. The number of workers
+    /// is at most 1024 and at most the number of nodes with ranks.
     pub workers: Option<u32>,
-    /// Clock limit at which the run ends.
+    /// Limit of the clock of each rank; the run ends with an error when a clock passes the limit.
     pub max_time: Option<SimTime>,
-    /// Number of events after which the run ends.
+    /// Number of events after which the run ends with an error.
     pub max_events: Option<u64>,
-    /// Number of outstanding requests per rank above which the run ends.
+    /// Number of outstanding requests per rank above which the run ends with an error.
     pub max_requests: u32,
     /// Size intervals of the message profile.
     pub intervals: Intervals,
-    /// Records messages between pairs of ranks.
+    /// Whether the Outcome has the messages between each pair of ranks.
     pub pairs: bool,
-    /// Lists each rank's time in the Outcome even above 65,536 ranks.
+    /// Whether the Outcome lists each rank's time even above 65,536 ranks.
     pub per_rank: bool,
-    /// Records marks for backtracking along the path that determined the predicted time.
+    /// Whether the run records marks for backtracking along the path that determined the predicted time.
     pub critical_path: bool,
-    /// Computes the tolerance of additional latency.
+    /// Whether the run computes the tolerance of additional network latency.
     pub latency_tolerance: bool,
-    /// Records the activity of ranks over virtual time.
+    /// Whether the run records the activity of ranks over virtual time.
     pub timeline: bool,
-    /// Mailboxes with the data of programs that run ahead, if any do.
+    /// Mailboxes with message data of programs that run ahead of virtual time, if any do.
     pub mailboxes: Option<Arc<Mailboxes>>,
-    /// Programs may be created and run again from the start, which a trial of several workers needs. If false, and the
-    /// number of workers is not given, the run has one worker.
+    /// Whether the programs may be created again and run from the start, which a trial of several workers needs. If
+    /// `restartable` is false, and the number of workers is not given, the run has one worker.
     pub restartable: bool,
-    /// Host clock in ns, for the time accounts of workers.
+    /// Host clock in nanoseconds, for the host time of workers by activity.
     pub host_clock: Option<fn() -> u64>,
 }
 
@@ -97,7 +98,7 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Returns the limits of the recording for a run of `ranks`.
+    /// Returns the limits of the recorded activity of each rank, for a run of `ranks` ranks.
     pub(super) fn recording(&self, ranks: usize) -> ActivityLimits {
         let share = |all: usize, least: usize, most: usize| (all / ranks.max(1)).clamp(least, most);
         ActivityLimits {
@@ -107,12 +108,12 @@ impl RunOptions {
     }
 }
 
-/// Descriptions of the inputs in the Outcome.
+/// Descriptions of the inputs of a run, for the Outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     /// Name of the application.
     pub app: String,
-    /// `mcpsim`, `two-level` or a textbook model.
+    /// Model of the machine: `mcpsim`, `two-level` or a textbook model.
     pub model: String,
     /// Seed of all random draws.
     pub seed: u64,
@@ -120,11 +121,12 @@ pub struct Labels {
     pub config: serde_json::Value,
 }
 
-/// Progress of a run, for observation and cancellation from another thread.
+/// Progress of a run, by which another host thread observes and cancels the run.
 #[derive(Debug, Default)]
 pub struct Progress {
     time: AtomicU64,
-    /// Messages delivered by this process and by others.
+    /// Number of messages that this host process has delivered, and number that the other host processes have
+    /// delivered.
     here: AtomicU64,
     elsewhere: AtomicU64,
     cancelled: AtomicBool,
@@ -136,22 +138,22 @@ impl Progress {
         SimTime::from_ps(self.time.load(Ordering::Relaxed))
     }
 
-    /// Returns the number of messages delivered so far, in all processes.
+    /// Returns the number of messages delivered so far in all host processes.
     pub fn messages(&self) -> u64 {
         self.here.load(Ordering::Relaxed) + self.elsewhere.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of messages delivered by this process.
+    /// Returns the number of messages delivered by this host process.
     pub(super) fn delivered_here(&self) -> u64 {
         self.here.load(Ordering::Relaxed)
     }
 
-    /// Sets the number of messages delivered by the other processes.
+    /// Sets the number of messages delivered by the other host processes.
     pub(super) fn report_elsewhere(&self, delivered: u64) {
         self.elsewhere.store(delivered, Ordering::Relaxed);
     }
 
-    /// Reports that a worker has reached `time` and has delivered `delivered` further messages.
+    /// Records that a worker has reached the virtual time `time` and has delivered `delivered` further messages.
     pub(super) fn report(&self, time: SimTime, delivered: u64) {
         self.time.store(time.as_ps(), Ordering::Relaxed);
         self.here.fetch_add(delivered, Ordering::Relaxed);
@@ -169,13 +171,13 @@ impl Progress {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Requests the end of the run with [`RunError::Interrupted`].
+    /// Ends the run soon, with [`RunError::Interrupted`].
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 }
 
-/// A run: the machine, the sites of ranks, and the options.
+/// A simulation: the machine, the core of each rank, and the options.
 #[derive(Debug)]
 pub struct Simulation<'a> {
     platform: &'a Platform,
@@ -185,18 +187,19 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Creates a run on `platform` with one rank per site.
+    /// Creates a simulation of `platform` with one rank on each core in `sites`.
     pub fn new(platform: &'a Platform, sites: Vec<Site>, options: RunOptions, labels: Labels) -> Self {
         Simulation { platform, sites, options, labels }
     }
 
-    /// Returns the sites of the ranks.
+    /// Returns the core of each rank.
     pub fn sites(&self) -> &[Site] {
         &self.sites
     }
 
-    /// Returns the number of workers before a trial: the requested number, at most 1024 and at most the number of
-    /// nodes. The number is 1 on a platform without inter-node latency, which gives no lookahead.
+    /// Returns the number of workers with which the run begins: the requested number, at most 1024 and at most the
+    /// number of nodes. The number of workers is 1 on a platform without inter-node latency, because without it workers
+    /// have no lookahead.
     pub fn workers(&self) -> u32 {
         if self.platform.lookahead() == SimSpan::ZERO {
             return 1;
@@ -208,10 +211,11 @@ impl<'a> Simulation<'a> {
         wanted.clamp(1, self.platform.shape.nodes.min(MOST_WORKERS))
     }
 
-    /// Runs the programs of `make`, one per rank, to their end.
+    /// Runs the programs that `make` creates, one per rank, to their end.
     ///
-    /// If the number of workers is not given, the run begins with several. If their windows are too small to be
-    /// efficient, the run restarts with one, and `make` is called again. This requires restartable programs.
+    /// If the number of workers is not given, the run begins with several workers. If the windows of virtual time are
+    /// too small for several workers to be efficient, the run restarts with one worker, and `make` is called again. A
+    /// restart requires programs that may be created again.
     ///
     /// # Errors
     /// See [`RunError`].
@@ -228,8 +232,9 @@ impl<'a> Simulation<'a> {
         self.conclude(findings, HostUse { workers, processes: 1, ..HostUse::default() })
     }
 
-    /// Executes [`Simulation::run`] in all `processes`; each has the programs of its own nodes. The first process gets
-    /// the result, the others `None`. Each process has one worker, unless a number is given.
+    /// Executes [`Simulation::run`] in all host processes; each host process has the programs of its own nodes. The
+    /// first host process gets the result, and the other host processes get `None`. Each host process has one worker,
+    /// unless a number is given.
     pub fn run_in<P: Program>(
         &self,
         processes: &Processes,
@@ -243,7 +248,8 @@ impl<'a> Simulation<'a> {
         Some(self.run(make, progress))
     }
 
-    /// Runs with at most `workers` workers; returns their findings and their number.
+    /// Runs the simulation with at most `workers` workers; returns the results of the workers and the number of
+    /// workers.
     fn attempt<P: Program>(
         &self,
         make: &(impl Fn(Rank) -> P + Sync),
@@ -302,7 +308,7 @@ impl<'a> Simulation<'a> {
             let Site { node, cmp, core } = self.sites[rank as usize];
             RankTime { rank, node, cmp, core, clock, parts }
         };
-        // Threads that execute fragments compute concurrently with their rank.
+        // Threads that execute fragments of a task program compute concurrently with the thread of their rank.
         let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
         let path = path_parts(last, &computing);
         let contention = charges.map(|charges| ContentionLevels::new(&path, |level, by| charges.of(level, by)));
@@ -367,7 +373,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Returns the mean of each part over the ranks, rounded down.
+/// Returns the mean of each part of the ranks' time over all ranks, rounded down.
 fn mean_parts(times: &[(Rank, SimTime, TimeParts)]) -> TimeParts {
     let mean = |part: fn(&TimeParts) -> SimSpan| {
         let sum: u128 = times.iter().map(|(_, _, parts)| u128::from(part(parts).as_ps())).sum();

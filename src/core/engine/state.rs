@@ -13,59 +13,62 @@ use super::memory::SharedBlock;
 use super::paths::PathSlot;
 use super::requests::RequestTable;
 
-/// Task number of a rank's program; strands have the numbers from 1.
+/// Number of the task that executes a rank's program; strands have the numbers from 1.
 pub(super) const MAIN: u32 = 0;
 
-/// A rank at its worker.
+/// State of a rank with its program, at the worker of the rank.
 #[derive(Debug)]
 pub(super) struct RankState<P> {
     pub program: P,
     pub target: TargetRank,
 }
 
-/// State of a rank without its program.
+/// State of a rank without the rank's program.
 #[derive(Debug)]
 pub(super) struct TargetRank {
     pub rank: Rank,
-    /// Number of ranks that share this rank's core, including itself.
+    /// Number of ranks on this rank's core, including this rank.
     pub sharing: u32,
     /// Sequence number of the next event that this rank causes.
     pub sequence: u32,
-    /// Turn of the last wait; it distinguishes a wait's events from those of earlier waits.
+    /// Number of waits that the tasks of the rank have begun; this number distinguishes the events of a wait from the
+    /// events of earlier waits.
     pub turns: u32,
     pub main: TaskState,
     pub parts: TimeParts,
     pub requests: RequestTable,
     pub matcher: Matcher<RequestId, Arrived>,
-    /// Heads in flight that a later message to the same rank could overtake.
+    /// Message heads in flight that a later message to the same rank could overtake.
     pub ahead: Vec<PendingHead>,
-    /// Latest head of all sent messages. A head that is not earlier overtakes none.
+    /// Latest arrival time of the heads of all messages that the rank has sent. A head that arrives no earlier than
+    /// this time overtakes no other head.
     pub furthest_head: SimTime,
-    /// Resources that its messages hold, in the `fair` contention model.
+    /// Resources that the messages of the rank hold, in the `fair` contention model.
     pub occupied: Option<Box<Occupied>>,
     pub strands: Vec<Option<Box<StrandState>>>,
-    /// Idling state, from the first idling of the rank's program on.
+    /// State of the rank's idling, from the first idling of the rank's program on.
     pub idle: Option<Box<Idle>>,
-    /// Recorded activity, if enabled.
+    /// Recorded activity of the rank, if enabled.
     pub trail: Option<Box<ActivityRecord>>,
-    /// State for the platform's conditions, if any.
+    /// State that the platform's conditions keep for the rank, if any.
     pub meets: Option<Box<RankConditions>>,
 }
 
 /// Resources that the messages of a rank hold, in the `fair` contention model.
 #[derive(Debug, Default)]
 pub(super) struct Occupied {
-    /// Receivers of messages that are sent but have not left; further messages to them leave later.
+    /// Receivers of messages that the rank has sent but that have not left; further messages to these receivers leave
+    /// later.
     pub leaving: VecDeque<Rank>,
-    /// End of the copies of its core.
+    /// Time at which the rank's core ends its message copies.
     pub copied: SimTime,
-    /// Total time of the copies.
+    /// Total time of the message copies of the rank's core.
     pub copying: SimSpan,
-    /// Adapter for the next message, if adapters are used in turn.
+    /// Counter that selects the adapter of the rank's next message, if the messages of a rank use the adapters in turn.
     pub turn_of_rails: u32,
 }
 
-/// Head of a message in flight.
+/// Head of a message that the rank has sent and that has not arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PendingHead {
     pub to: Rank,
@@ -73,39 +76,39 @@ pub(super) struct PendingHead {
     pub head: SimTime,
 }
 
-/// A task that runs concurrently with the rank's program.
+/// A strand: a task that runs concurrently with the rank's program.
 #[derive(Debug)]
 pub(super) struct StrandState {
     pub control: TaskState,
-    /// Absent while the program runs.
+    /// Program of the strand; absent while the program is executed.
     pub program: Option<Box<dyn Program>>,
-    /// Request that completes when the strand finishes.
+    /// Request of the rank that completes when the strand ends.
     pub request: RequestId,
-    /// Start time.
+    /// Virtual time at which the strand started.
     pub began: SimTime,
 }
 
-/// State of a task.
+/// State of a task: the rank's program or a strand.
 #[derive(Debug)]
 pub(super) struct TaskState {
     pub clock: SimTime,
-    /// Path that determined the clock.
+    /// Path that determined the task's clock.
     pub path: PathSlot,
     pub wait: Wait,
     pub turn: u32,
-    /// Clock at the start of the wait.
+    /// Clock of the task at the start of its wait.
     pub since: SimTime,
-    /// Current collective.
+    /// Name of the collective that the task executes, if any.
     pub collective: Option<&'static str>,
-    /// Start time and kind of the collective.
+    /// Start time and kind of the collective that the task executes.
     pub entered: (SimTime, u32),
-    /// Number of receives posted in the current collective, if recorded.
+    /// Number of receives that the task has posted in its current collective, if recorded.
     pub receives: u32,
-    /// Start of uninterrupted polling; NEVER if the task does not poll.
+    /// Virtual time at which the task's uninterrupted polling began; NEVER if the task does not poll.
     pub polling: SimTime,
-    /// Its time is not part of a collective: the task is the rank's program or one of its threads.
+    /// The task's time is not part of a collective, because the task is the rank's program or a thread of the program.
     pub computes: bool,
-    /// Number among all tasks of the rank, and site of the current call, if recorded.
+    /// Serial number of the task among all tasks of the rank, and call site of the task's current call, if recorded.
     pub serial: u32,
     pub site: u32,
 }
@@ -113,38 +116,39 @@ pub(super) struct TaskState {
 /// Condition that a task waits for.
 #[derive(Debug)]
 pub(super) enum Wait {
-    /// None: the task runs or is about to run.
+    /// The task does not wait: it runs or is about to run.
     Nothing,
-    /// A message for a blocking receive, posted at the start of the wait: the common case, without a request. Only the
-    /// rank's program waits in this way, so this receive follows all posted ones.
+    /// The task waits for the message of a blocking receive that was posted at the start of the wait. This most common
+    /// case needs no request. Only the rank's program waits in this way, so this receive follows all posted receives.
     Recv { kind: WaitKind, pattern: Pattern },
-    /// All of the requests, of which `left` are incomplete.
+    /// The task waits for all of these requests, of which `left` are incomplete.
     All { kind: WaitKind, requests: Requests, left: u32 },
-    /// One of the requests.
+    /// The task waits for any of these requests.
     Any(Requests),
-    /// The time of its clock, to test the requests then.
+    /// The task waits until the simulation reaches its clock, and then tests these requests.
     Test { requests: Requests, which: Which, poll: bool },
-    /// The arrival of a message.
+    /// The task waits for the arrival of a message, without receiving the message.
     Probe(Pattern),
-    /// The time of its clock, to probe for a message then.
+    /// The task waits until the simulation reaches its clock, and then probes for a message.
     Iprobe(Pattern),
-    /// The time of its clock, to cancel the receive then.
+    /// The task waits until the simulation reaches its clock, and then cancels this receive.
     Cancel(RequestId),
-    /// A change, or the time `until` at the latest, in whole polls from `start`. `changed` means that a change will
-    /// occur by then.
+    /// The task polls in a loop: it waits for a change, at most until `until`, in whole polls from `start`. `changed`
+    /// is true if a change will occur by `until`.
     Idle { start: SimTime, until: SimTime, changed: bool },
-    /// Its turn, because the task has run far ahead of others. Then it gets this answer.
+    /// The task has run far ahead of other tasks and waits until the simulation reaches its clock. It then gets this
+    /// answer.
     Parked(Answer),
-    /// The time of its clock, to make this call then: a send that may get a credit by then, or a call that needs a
-    /// shared core.
+    /// The task waits until the simulation reaches its clock, and then makes this call: a send that may get a credit by
+    /// then, or a call that needs a shared core.
     OwnTime(Box<Call>),
-    /// The end of its own block that shares memory.
+    /// The task waits for the end of its own computing block, which shares memory bandwidth with other blocks.
     Block(SharedBlock),
-    /// Nothing: the task has ended.
+    /// The task has ended.
     Finished,
 }
 
-/// Pending reply to a task; its completions are in the logical process.
+/// Reply that a task will get; completed requests are stored in the logical process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
     Begin,
@@ -153,7 +157,7 @@ pub(super) enum Answer {
     Completed,
 }
 
-/// Call that waits for all of its requests.
+/// Kind of call that waits for all of its requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitKind {
     Send,
@@ -174,33 +178,33 @@ impl WaitKind {
     }
 }
 
-/// An arrived message, as the matcher stores it.
+/// An arrived message without a receive, as the message matcher stores it.
 #[derive(Debug)]
 pub(super) struct Arrived {
     pub size: Bytes,
-    /// Departure time.
+    /// Departure time of the message.
     pub left: SimTime,
-    /// Arrival time of its head.
+    /// Arrival time of the message's head.
     pub head: SimTime,
-    /// Arrival time of its end; undefined for a rendezvous or with a ticket.
+    /// Arrival time of the message's last byte; undefined for a rendezvous, and for a message whose flow has not ended.
     pub end: SimTime,
-    /// Sender's request, if this is the request of a rendezvous.
+    /// Send request of the sender, if this message is the request (RTS) of a rendezvous.
     pub rendezvous: Option<RequestId>,
-    /// Path to the departure.
+    /// Path that determined the departure time.
     pub path: PathSlot,
-    /// Ticket of the flow that determines its end, or `NO_FLOW`.
+    /// Identifier of the flow that determines the arrival of the message's last byte, or `NO_FLOW`.
     pub ticket: u32,
     pub payload: Payload,
 }
 
-/// Information on an arrived message for probes.
+/// Information on an arrived message, for probes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProbedMessage {
     pub from: Rank,
     pub size: Bytes,
-    /// Departure time, where `path` ends.
+    /// Departure time of the message, at the end of `path`.
     pub left: SimTime,
-    /// Arrival time of its head.
+    /// Arrival time of the message's head.
     pub time: SimTime,
     /// The message is only the request of a rendezvous.
     pub rendezvous: bool,
@@ -208,7 +212,7 @@ pub(super) struct ProbedMessage {
 }
 
 impl Arrived {
-    /// Returns the information for probes.
+    /// Returns the information on this message, for probes.
     pub fn header(&self, from: Rank) -> ProbedMessage {
         let Arrived { size, left, head: time, path, .. } = *self;
         ProbedMessage { from, size, left, time, rendezvous: self.rendezvous.is_some(), path }
@@ -216,7 +220,7 @@ impl Arrived {
 }
 
 impl TargetRank {
-    /// Creates a rank that has not begun, with the initial path.
+    /// Creates the state of a rank that has not begun, whose path is `path`.
     pub fn new(rank: Rank, sharing: u32, path: PathSlot, recording: ActivityLimits) -> Self {
         TargetRank {
             rank,
@@ -237,17 +241,17 @@ impl TargetRank {
         }
     }
 
-    /// Returns the resources that its messages hold, in the `fair` contention model only.
+    /// Returns the resources that the rank's messages hold, in the `fair` contention model only.
     pub fn occupied(&mut self) -> &mut Occupied {
         self.occupied.get_or_insert_default()
     }
 
-    /// Returns the end of the copies of its core.
+    /// Returns the time at which the rank's core ends its message copies.
     pub fn copied(&self) -> SimTime {
         self.occupied.as_ref().map_or(SimTime::ZERO, |occupied| occupied.copied)
     }
 
-    /// Removes a message for `to` from those that have not left.
+    /// Removes a message for the rank `to` from the messages that the rank has sent but that have not left.
     pub fn left_for(&mut self, to: Rank) {
         let leaving = &mut self.occupied().leaving;
         let at = leaving.iter().position(|&leaving| leaving == to).expect("it was to leave");
@@ -270,7 +274,7 @@ impl TargetRank {
         }
     }
 
-    /// Returns [`TargetRank::control`] of a task that may have ended.
+    /// Returns the state of a task as [`TargetRank::control`]; `None` if the task has ended.
     pub fn living(&mut self, task: u32) -> Option<&mut TaskState> {
         match task.checked_sub(1) {
             None => Some(&mut self.main),
@@ -278,7 +282,7 @@ impl TargetRank {
         }
     }
 
-    /// Begins a wait of the task; returns its turn.
+    /// Begins a wait of the task and returns the number of this wait at the rank.
     #[inline]
     pub fn begin_wait(&mut self, task: u32, wait: Wait) -> u32 {
         self.turns = self.turns.wrapping_add(1);
@@ -287,7 +291,7 @@ impl TargetRank {
         control.since = control.clock;
         control.turn = turn;
         match std::mem::replace(&mut control.wait, wait) {
-            // The common waits own nothing, and the test is cheaper than the drop.
+            // The common waits own no memory, and testing for them is cheaper than dropping the wait.
             before @ (Wait::Nothing | Wait::Recv { .. }) => std::mem::forget(before),
             before => drop(before),
         }

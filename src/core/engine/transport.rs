@@ -1,6 +1,7 @@
-//! Exchange of events between workers, and agreement on the next window.
+//! Exchange of events between workers, and agreement of all workers on the next window of virtual time.
 //!
-//! A transport is one collective operation, [`Transport::exchange`]. No event is in flight between two exchanges.
+//! The only operation of a transport is the collective operation [`Transport::exchange`]. No event is in transfer
+//! between workers from the end of an exchange to the start of the next.
 
 mod backoff;
 mod barrier;
@@ -11,7 +12,7 @@ pub(super) mod processes;
 mod tests;
 mod threads;
 
-/// Synchronisation primitives of threads. The `loom` model replaces them.
+/// Synchronisation primitives for threads of the host. The model check with `loom` replaces these primitives.
 mod sync {
     pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     pub use std::sync::{Condvar, Mutex};
@@ -30,22 +31,22 @@ use super::payloads::{PayloadSlot, Payloads};
 
 pub(super) use threads::{ExchangeBuffers, ThreadsTransport};
 
-/// Events for another worker, and their data and paths in the same order.
+/// Events for another worker, with the message data and the paths of the events in the same order.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     events: Vec<Event>,
     payloads: Vec<Payload>,
     paths: Vec<Path>,
-    /// Last clocks of the paths, if recorded.
+    /// Last clock of a task on the path of each event, if recorded.
     origins: Vec<ClockPoint>,
-    /// Contention of the paths by resource, if known.
+    /// Contention on the path of each event, if recorded.
     charges: Vec<Charges>,
-    /// Updates of flows.
+    /// Updates of network flows for the other worker.
     pub news: Vec<FlowUpdate>,
 }
 
 impl Batch {
-    /// Adds an event; moves its data from `payloads` and its path from `paths` into the batch.
+    /// Adds an event to the batch; moves the event's data from `payloads` and its path from `paths` into the batch.
     pub fn push(&mut self, mut event: Event, payloads: &mut Payloads, paths: &mut Paths) {
         if let Some(&mut slot) = event.body.path_mut() {
             self.origins.extend(paths.origin(slot));
@@ -60,7 +61,7 @@ impl Batch {
         self.events.push(event);
     }
 
-    /// Removes all events; moves their data to `payloads` and their paths to `paths`.
+    /// Removes all events from the batch; moves their data to `payloads` and their paths to `paths`.
     pub fn drain<'a>(
         &'a mut self,
         payloads: &'a mut Payloads,
@@ -90,7 +91,7 @@ impl Batch {
         self.events.is_empty() && self.news.is_empty()
     }
 
-    /// Moves all of `other` to the end of this batch.
+    /// Moves all events of `other` to the end of this batch.
     fn append(&mut self, other: &mut Batch) {
         self.events.append(&mut other.events);
         self.payloads.append(&mut other.payloads);
@@ -101,51 +102,52 @@ impl Batch {
     }
 }
 
-/// Contribution of a worker to an exchange.
+/// Values that a worker contributes to an exchange.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalBound {
-    /// Time of the earliest event in its queue.
+    /// Time of the earliest event in the worker's queue.
     pub queued: SimTime,
-    /// Time of the earliest event in its batches.
+    /// Time of the earliest event in the worker's batches for other workers.
     pub sent: SimTime,
-    /// Number of events and calls handled since the last exchange.
+    /// Number of events and calls that the worker has handled since the last exchange.
     pub handled: u64,
-    /// Next slot at which flows are to be judged.
+    /// Next slot (step of virtual time) at which the worker's flows are to be judged.
     pub slot: SimTime,
-    /// Time of a failure, from which events have no effect; NEVER without a failure.
+    /// Time of a failure at the worker, from which events have no effect; NEVER without a failure.
     pub until: SimTime,
-    /// The worker was interrupted, and the run ends at once.
+    /// The user has interrupted the worker, so the run ends at once.
     pub stop: bool,
 }
 
-/// Agreement of all workers.
+/// Values on which all workers agree in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GlobalBound {
     /// Earliest time at which another worker may have an event.
     pub others: SimTime,
     /// Number of events and calls that all workers have handled since the last exchange.
     pub handled: u64,
-    /// Next slot at which any worker has flows to judge.
+    /// Next slot (step of virtual time) at which any worker has flows to judge.
     pub slot: SimTime,
-    /// Time of the first failure, which ends the run; NEVER without a failure.
+    /// Time of the first failure at any worker, which ends the run; NEVER without a failure.
     pub until: SimTime,
-    /// The run ends now.
+    /// The run ends with this exchange.
     pub stop: bool,
 }
 
-/// Connections between workers.
+/// Connection between the workers of a run.
 pub(super) enum Transport<'a> {
-    /// One worker; the reference implementation.
+    /// A single worker, as the reference implementation.
     Solo,
-    /// Threads of this process.
+    /// Workers that are threads of this host process.
     Threads(ThreadsTransport<'a>),
-    /// Threads of several processes.
+    /// Workers that are threads of several host processes.
     Processes(Box<processes::ProcessTransport<'a>>),
 }
 
 impl Transport<'_> {
-    /// Sends `outgoing` (one batch per worker, emptied), appends the events for this worker to `incoming`, and agrees
-    /// on the next window. While it waits it calls `meanwhile`, which returns whether it found work.
+    /// Sends the batches `outgoing` (one per worker) and empties them, appends the events for this worker to
+    /// `incoming`, and agrees with all workers on the next window. While the worker waits for other workers it calls
+    /// `meanwhile`, which returns whether it found work.
     pub fn exchange(
         &mut self,
         bound: LocalBound,
@@ -163,7 +165,7 @@ impl Transport<'_> {
         }
     }
 
-    /// Returns the time that the last exchange waited for others, if there is a clock.
+    /// Returns the host time for which the last exchange waited for other workers, if there is a host clock.
     pub fn waited(&self) -> u64 {
         match self {
             Transport::Solo => 0,

@@ -1,4 +1,5 @@
-//! Waits of tasks: for all of several requests, for one of them, for a message, or for the task's own time.
+//! Waits of tasks: for all of several requests, for one of several requests, for a message, or until the simulation
+//! reaches the task's clock.
 
 use smallvec::SmallVec;
 
@@ -13,10 +14,10 @@ use super::messages::set_ready;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, ProbedMessage, TargetRank, Wait, WaitKind};
 
-/// Distance between the completed request and the prefetched one.
+/// Distance in a list of requests between the request that is being completed and the request that is prefetched.
 const FORESEEN: usize = 8;
 
-/// Waits for all of `requests`; returns the answer if all are ready.
+/// Lets the task wait for all of `requests`; returns the answer if all requests are ready.
 pub(super) fn wait_all(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -42,8 +43,8 @@ pub(super) fn wait_all(
     None
 }
 
-/// Completes requests that are all ready. The core handles them in the order in which they became ready, one overhead
-/// after another.
+/// Completes the requests of a wait, which are all ready. The core handles the requests in the order in which they
+/// became ready, one overhead after another.
 pub(super) fn complete_all(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -75,11 +76,11 @@ pub(super) fn complete_all(
     if wanted == 0 { Answer::Done } else { Answer::Completed }
 }
 
-/// Charges the core for requests that are all ready, in the order in which they became ready. For equal times, lower
-/// overheads precede, then the order of the list.
+/// Charges the task's core for the requests of a wait, which are all ready, in the order in which they became ready. Of
+/// requests with equal ready times, requests with lower overheads precede, and then the order of the list decides.
 fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let mut order = InOrder::new();
-    // A shared core is requested for each of them.
+    // A shared core must be requested for each of the requests.
     if target.trail.is_some() || lp.shares_core(target.rank, task) {
         put_in_order(&mut order, target, requests, SimTime::ZERO);
         for (ready, overhead, index) in order {
@@ -92,8 +93,8 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
         }
         return;
     }
-    // Computes the same in one step. The last request that delays the task determines the path; only later overheads
-    // are on it.
+    // If nothing needs the single requests, their overheads are computed in one step. The last request that delays the
+    // task determines the task's path; only the overheads of later requests are on this path.
     let clock = target.control(task).clock;
     let (mut since, mut all) = (SimTime::ZERO, SimSpan::ZERO);
     let is_long = requests.len() > order.inline_size();
@@ -105,7 +106,8 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
             latest = latest.max(request.ready);
             all += request.overhead;
         }
-        // A request is not the last if all overheads would end before the latest request.
+        // A request cannot be the last that delays the task if all overheads would end before the latest request is
+        // ready.
         if clock + all < latest {
             since = SimTime::from_ps(latest.as_ps() - all.as_ps());
         }
@@ -134,10 +136,10 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
     target.spend(lp, task, TimeCategory::Recv, overheads);
 }
 
-/// Requests in the order of the core: ready time, overhead, and index.
+/// Requests in the order in which the core handles them: ready time, overhead, and index in the list.
 type InOrder = SmallVec<[(SimTime, SimSpan, u32); 12]>;
 
-/// Puts the requests that were ready at `since` or later into `order`, which is empty.
+/// Writes the requests that were ready at `since` or later into `order`, which is empty, in the order of the core.
 #[inline]
 fn put_in_order(order: &mut InOrder, target: &TargetRank, requests: &Requests, since: SimTime) {
     for (index, &id) in (0..).zip(requests).filter(|&(_, &id)| id != COMPLETE) {
@@ -151,7 +153,7 @@ fn put_in_order(order: &mut InOrder, target: &TargetRank, requests: &Requests, s
     }
 }
 
-/// Removes a request and returns its completion.
+/// Removes a completed request from the rank and returns its completion.
 fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, id: RequestId) -> Completion {
     if id == COMPLETE {
         return Completion { index, source: target.rank, tag: 0, size: Bytes::ZERO, payload: None, cancelled: false };
@@ -166,8 +168,8 @@ fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, 
     Completion { index, source, tag, size, payload: request.payload, cancelled }
 }
 
-/// Waits for one of `requests`. The choice is made when the simulation reaches the earliest ready time, because another
-/// request may become ready earlier.
+/// Lets the task wait for one of `requests`. The task chooses a request when the simulation reaches the earliest ready
+/// time, because another request may become ready earlier.
 pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: Requests) {
     let clock = target.control(task).clock;
     let mut first: Option<SimTime> = None;
@@ -189,14 +191,14 @@ pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, tas
     }
 }
 
-/// Waits until the simulation reaches the task's clock.
+/// Lets the task wait until the simulation reaches the task's clock.
 pub(super) fn wait_for_own_time(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, wait: Wait) {
     let turn = target.begin_wait(task, wait);
     let (rank, clock) = (target.rank, target.control(task).clock);
     lp.push(target, clock, rank, || EventKind::Wake { task, turn });
 }
 
-/// Waits for a message that matches `pattern`, without receiving it.
+/// Lets the task wait for a message that matches `pattern`, without receiving the message.
 pub(super) fn probe(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -217,7 +219,7 @@ pub(super) fn probe(
     }
 }
 
-/// Returns the first arrived message that matches `pattern`.
+/// Returns the first arrived message that matches `pattern`, if any.
 fn seen(target: &TargetRank, pattern: &Pattern) -> Option<(Envelope, ProbedMessage)> {
     target.matcher.probe(pattern).map(|(envelope, arrived)| (envelope, arrived.header(envelope.source)))
 }
@@ -229,7 +231,7 @@ pub(super) fn found(lp: &mut LogicalProcess<'_>, envelope: Envelope, size: Bytes
     lp.completions.push(Completion { index: 0, source, tag, size, payload: None, cancelled: false });
 }
 
-/// Handles the time that a task waited for; returns true if the task continues now.
+/// Handles the event at the time that a task waited for; returns true if the task continues at once.
 pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, turn: u32) -> bool {
     match target.living(task) {
         Some(control) if control.turn == turn => {}
@@ -275,7 +277,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Iprobe(pattern);
             true
         }
-        // On a shared core, the last request of the rank is ready now.
+        // On a shared core, the simulation has now reached the ready time of the last request.
         Wait::All { kind, requests, left: 0 } => {
             target.control(task).wait = Wait::All { kind, requests, left: 0 };
             true
@@ -284,7 +286,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Block(block);
             flow(target, lp, task, block)
         }
-        // Another event ended the wait of this turn.
+        // Another event has already ended the wait of this turn.
         wait => {
             target.control(task).wait = wait;
             false
@@ -292,7 +294,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
     }
 }
 
-/// Completes the request that was ready first; for equal times, the first in the list.
+/// Completes the request that was ready first; of requests with equal ready times, the first in the list.
 fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let now = lp.now.time;
     let mut best: Option<(SimTime, u32, RequestId)> = None;
@@ -319,7 +321,7 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
     lp.completions.push(completion);
 }
 
-/// Cancels a receive that has no message by the task's clock.
+/// Cancels a receive that no message has matched by the task's clock.
 fn cancel(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, id: RequestId) {
     if id != COMPLETE && target.requests.get(id).kind == RequestKind::Unmatched && target.matcher.withdraw(&id) {
         target.requests.get_mut(id).kind = RequestKind::Cancelled;
@@ -328,7 +330,8 @@ fn cancel(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, id: R
     }
 }
 
-/// Completes the requests that are complete at the task's clock; `cost` is charged if there are none.
+/// Completes those requests that are complete at the task's clock; charges `cost` to the core if no request is
+/// complete.
 fn test(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

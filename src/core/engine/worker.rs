@@ -1,4 +1,4 @@
-//! A worker: the ranks of some nodes, and the window loop that handles their events.
+//! A worker: simulates the ranks of some nodes, and handles the events of these ranks window by window.
 
 mod ends;
 mod foresee;
@@ -34,39 +34,41 @@ use super::transport::{Batch, LocalBound, Transport};
 use super::waits::wake;
 use woken::{go_on, next_copies};
 
-/// Number of calls and events between two checks of progress, limits and interruption.
+/// Number of calls and events between two checks of progress, limits of the run and interruption.
 const HANDLED_PER_LOOK: u64 = 4096;
 
-/// Ranks of some nodes.
+/// State of a worker: the ranks of some nodes.
 pub(super) struct Worker<'a, P> {
     pub ranks: Vec<RankState<P>>,
     pub lp: LogicalProcess<'a>,
     pub max_events: Option<u64>,
-    /// Whether the data of the next events are prefetched.
+    /// Whether the worker prefetches the data of the next events.
     foresees: bool,
     pub reported: u64,
-    /// Number handled by all workers at the last exchange, and by this worker.
+    /// Number of calls and events handled by all workers at the last exchange, and number handled by this worker.
     handled_by_all: u64,
     handled_before: u64,
 }
 
-/// Reason for the end of a worker's loop.
+/// Reason why the window loop of a worker ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum WorkerEnd {
-    /// No events are left at any worker.
+    /// No worker has any events left.
     Quiet,
-    /// A worker has failed, and no other worker can fail earlier; or the run was interrupted.
+    /// A worker has failed and no other worker can fail earlier, or the user has interrupted the run.
     Stopped,
-    /// The windows have too few events for several workers.
+    /// The windows of virtual time have too few events for several workers.
     TooSmall,
 }
 
-/// Number of rounds of a trial, and number of events per round from which several workers are efficient.
+/// Number of rounds of a trial of several workers, and number of events per round from which several workers are
+/// efficient.
 const TRIAL_ROUNDS: u64 = 1000;
 const WORTHWHILE: u64 = 128;
 
 impl<'a, P: Program> Worker<'a, P> {
-    /// Creates a worker for `ranks`, each with the number of ranks on its core; `make` creates their programs.
+    /// Creates a worker for `ranks`, which lists each rank with the number of ranks on its core; `make` creates the
+    /// programs of the ranks.
     pub fn new(
         lp: LogicalProcess<'a>,
         ranks: &[(Rank, u32)],
@@ -91,7 +93,7 @@ impl<'a, P: Program> Worker<'a, P> {
         Worker { ranks, lp, max_events, foresees, reported: 0, handled_by_all: 0, handled_before: 0 }
     }
 
-    /// Creates the state of each rank for the platform's conditions, if any.
+    /// Creates the state that the platform's conditions keep for each rank, if any.
     pub fn meet(&mut self, sites: &[Site]) {
         self.lp.network.with_ranks_at(sites);
         let factors = &self.lp.network.nodes().adapter;
@@ -109,8 +111,8 @@ impl<'a, P: Program> Worker<'a, P> {
         }
     }
 
-    /// Handles events window by window until no worker has any. A trial ends early if windows are so small that workers
-    /// mostly wait for each other.
+    /// Handles events window by window until no worker has any events. A trial of several workers ends early if windows
+    /// are so small that workers mostly wait for each other.
     pub fn work(
         &mut self,
         transport: &mut Transport<'_>,
@@ -148,7 +150,8 @@ impl<'a, P: Program> Worker<'a, P> {
                 None => false,
             };
             let agreement = transport.exchange(bound, &mut lp.outgoing, &mut incoming, &mut run_ahead);
-            // The round before the first window, in which programs run to their first waits, is not representative.
+            // The round before the first window, in which programs run to their first waits, is not representative for
+            // a trial.
             if rounds > 0 {
                 handled_in_rounds += agreement.handled;
             }
@@ -166,7 +169,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 meter.waited(transport.waited());
                 meter.exchange();
             }
-            // Later events have no effect after a failure of this worker.
+            // After a failure of this worker, later events of the worker have no effect.
             let own = if failed { SimTime::NEVER } else { lp.queue.first_time() };
             let next = own.min(agreement.others);
             if agreement.slot <= next && agreement.slot < agreement.until {
@@ -194,7 +197,7 @@ impl<'a, P: Program> Worker<'a, P> {
         }
     }
 
-    /// Runs each program up to its first wait; returns true if the user interrupts.
+    /// Runs the program of each rank up to its first wait; returns true if the user interrupts the run.
     fn begin(&mut self, progress: &Progress) -> bool {
         for index in 0..self.ranks.len() {
             let RankState { program, target } = &mut self.ranks[index];
@@ -212,7 +215,7 @@ impl<'a, P: Program> Worker<'a, P> {
         false
     }
 
-    /// Handles the events of a window; returns true if the user interrupts.
+    /// Handles the events of a window; returns true if the user interrupts the run.
     fn window(&mut self, progress: &Progress) -> bool {
         while let Some(event) = self.lp.queue.pop_before(self.lp.window_end) {
             self.foresee();
@@ -227,19 +230,20 @@ impl<'a, P: Program> Worker<'a, P> {
         self.look(progress)
     }
 
-    /// Calls [`Worker::look`] at intervals.
+    /// Calls [`Worker::look`] if enough calls and events were handled since the last call.
     #[inline(always)]
     fn look_if_due(&mut self, progress: &Progress) -> bool {
         self.lp.handled - self.lp.counted >= HANDLED_PER_LOOK && self.look(progress)
     }
 
-    /// Reports progress, checks the event limit, and returns whether the user interrupts.
+    /// Reports the progress of the run, checks the event limit, and returns whether the user interrupts the run.
     fn look(&mut self, progress: &Progress) -> bool {
         let lp = &mut self.lp;
         progress.report(lp.now.time, lp.delivered - self.reported);
         self.reported = lp.delivered;
         lp.counted = lp.handled;
-        // The counts of other workers since the last exchange are known at the next.
+        // The numbers of events that other workers have handled since the last exchange become known at the next
+        // exchange.
         if let Some(limit) = self.max_events
             && self.handled_by_all + (lp.handled - self.handled_before) > limit
         {
@@ -248,8 +252,8 @@ impl<'a, P: Program> Worker<'a, P> {
         progress.cancelled()
     }
 
-    /// Fails the run if an event or a transfer is past the greatest representable time, because such an event never
-    /// takes place.
+    /// Ends the run with an error if an event or a transfer is past the greatest representable time, because such an
+    /// event never takes place.
     fn look_for_overflow(&mut self) {
         let lp = &mut self.lp;
         let endless = lp.fair.as_deref().and_then(Fair::endless);
@@ -288,9 +292,9 @@ impl<'a, P: Program> Worker<'a, P> {
                 Going::At(head) => head,
                 Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
             };
-            // The sequence number of the departure is reused for the head, because only one of the two events exists at
-            // a time. With delays, heads may wait until later heads have the same time; these are ordered by departure,
-            // not by the order of execution.
+            // The sequence number of the departure event is reused for the event of the head, because only one of the
+            // two events exists at a time. With delays, heads may wait until later heads have the same time; such heads
+            // are ordered by departure, not by the order of execution.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
             let key = EventKey { time: head, sequence, ..key };
             lp.announce(key, level, row, &message, load, left);
@@ -428,8 +432,9 @@ impl<'a, P: Program> Worker<'a, P> {
     }
 }
 
-/// Handles the head of an eager message in the `fair` contention model, which departed with `flight` and arrived by the
-/// event `key`. Returns the known part of its end, or `None` if the message is served after others.
+/// Handles the arrival of the head of an eager message in the `fair` contention model. The message departed with
+/// `flight`, and its head arrived by the event `key`. Returns the end of the message as far as it is known, or `None`
+/// if the message must wait until other messages are served.
 fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -471,8 +476,8 @@ fn land(
     Some(landing)
 }
 
-/// Starts the sender's copy of a message that is to leave at `left`, and returns its start. The send is ready at its
-/// end.
+/// Starts the sender's copy of a message that is to leave at `left`, and returns the start of the copy. The send
+/// request is ready at the end of the copy.
 fn copied(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -1,4 +1,4 @@
-//! Uplinks of groups of nodes: the resources between a group and the next larger place.
+//! Uplinks of groups of nodes (such as switches): the resources between a group and the next larger place.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -11,14 +11,15 @@ use super::resources::{ResourceId, ResourceKind};
 /// The uplinks of all groups of one kind.
 #[derive(Clone, Debug)]
 pub(in crate::engine) struct GroupUplinks {
-    /// Capacity of each uplink per direction; `None`: no limit.
+    /// Capacity of each uplink in each direction in bytes per second; `None`: no limit.
     pub capacity: Option<Bandwidth>,
-    /// For each node, the first node of its group. The worker of the first node owns the uplink.
+    /// For each node, the first node of the node's group. The worker that owns the first node of a group owns the
+    /// uplink of the group.
     first_node: Vec<u32>,
 }
 
 impl GroupUplinks {
-    /// Creates the uplinks of the groups of a kind. `numbers` has the number in the machine of each simulated node.
+    /// Creates the uplinks of all groups of one kind. `numbers` has the number of each simulated node in the machine.
     pub fn new(group: &NodeGroup, numbers: &[u32]) -> Self {
         let mut first = FxHashMap::default();
         let first_node = (0..).zip(numbers).map(|(node, number)| *first.entry(group.of(*number)).or_insert(node));
@@ -26,13 +27,14 @@ impl GroupUplinks {
     }
 }
 
-/// Returns whether any uplink has a capacity.
+/// Returns whether any uplink of these kinds of groups has a capacity.
 pub(super) fn any(kinds: &[GroupUplinks]) -> bool {
     kinds.iter().any(|kind| kind.capacity.is_some())
 }
 
-/// Adds the uplinks between two nodes to a path. `kinds` has the kinds of groups, smallest first. A message leaves and
-/// enters one group of each kind that does not contain both nodes.
+/// Adds the uplinks that a message between two nodes passes to the message's path. `kinds` has the uplinks of each kind
+/// of group, smallest groups first. For each kind of group, a message leaves one group and enters another group, unless
+/// both nodes are in the same group.
 pub(super) fn add(kinds: &[GroupUplinks], from: u32, to: u32, path: &mut SmallVec<[ResourceId; 6]>) {
     for (number, kind) in (0..).zip(kinds) {
         let [from, to] = [from, to].map(|node| kind.first_node[node as usize]);
@@ -60,7 +62,8 @@ mod tests {
             uplink_latency: SimSpan::ZERO,
             uplink: Bandwidth::new(uplink),
         };
-        // Nodes 0, 1, 4 and 7 of a machine have ranks: switches {0, 1}, {4}, {7}; groups {0, 1}, {4, 7}.
+        // Nodes 0, 1, 4 and 7 of a machine have ranks. The switches have the nodes {0, 1}, {4}, {7}, and the groups of
+        // switches have the nodes {0, 1}, {4, 7}.
         let numbers = [0, 1, 4, 7];
         let kinds = [kind(Members::Blocks(2), 10), kind(Members::Blocks(4), 0), kind(Members::Blocks(8), 5)];
         let kinds = kinds.map(|kind| GroupUplinks::new(&kind, &numbers));

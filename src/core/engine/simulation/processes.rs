@@ -1,4 +1,4 @@
-//! Execution of a run in several processes.
+//! Execution of a run in several host processes.
 
 use crate::engine::error::RunError;
 use crate::engine::findings::Findings;
@@ -23,7 +23,7 @@ impl Simulation<'_> {
         let world = processes.world().expect("there are several processes");
         let threads = match self.threads(processes.count()) {
             Ok(threads) => threads,
-            // All processes get the same error.
+            // All host processes get the same error.
             Err(error) => return processes.is_first().then_some(Err(error)),
         };
         let workers = threads * processes.count();
@@ -42,7 +42,7 @@ impl Simulation<'_> {
                 found
             }))
         };
-        // The last output of ranks is still in this process.
+        // Each other host process still has the last output of its ranks.
         let printed = processes.gather(if processes.is_first() { Vec::new() } else { screen.collect() });
         printed.iter().for_each(|printed| screen.show(printed));
         let all = processes.gather(found);
@@ -52,7 +52,7 @@ impl Simulation<'_> {
         })
     }
 
-    /// Returns the number of workers per process.
+    /// Returns the number of workers per host process.
     fn threads(&self, processes: u32) -> Result<u32, RunError> {
         if self.platform.lookahead() == SimSpan::ZERO {
             return Err(RunError::NoLookahead { processes });

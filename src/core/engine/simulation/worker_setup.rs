@@ -13,7 +13,7 @@ use crate::rank::{Program, Rank};
 
 use super::{Progress, Simulation};
 
-/// Workers of all processes, and the ranks of each.
+/// Workers of all host processes, and the ranks of each worker.
 pub(super) struct WorkerSetup {
     pub partition: Partition,
     seats: Vec<RankLocation>,
@@ -21,7 +21,7 @@ pub(super) struct WorkerSetup {
 }
 
 impl WorkerSetup {
-    /// Creates at most `workers` workers.
+    /// Assigns the ranks of `simulation` to at most `workers` workers.
     pub fn new(simulation: &Simulation<'_>, workers: u32) -> Self {
         let sites = occupied(&simulation.sites);
         let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
@@ -40,7 +40,7 @@ impl WorkerSetup {
         self.seats.iter().map(|seat| seat.worker)
     }
 
-    /// Runs worker `me`.
+    /// Runs worker `me` to the end of the simulation, and returns the results of the worker.
     pub fn work<P: Program>(
         &self,
         simulation: &Simulation<'_>,
@@ -62,7 +62,8 @@ impl WorkerSetup {
     }
 }
 
-/// Runs `work` for 0 to `threads` - 1 concurrently, 0 on this thread; returns the results in this order.
+/// Calls `work` with the numbers 0 to `threads` - 1 in concurrent threads, with 0 in the calling thread; returns the
+/// results in this order.
 pub(super) fn in_threads<T: Send>(threads: u32, work: impl Fn(u32) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;
@@ -83,7 +84,8 @@ pub(super) fn occupied_nodes(sites: &[Site]) -> u32 {
     nodes.len() as u32
 }
 
-/// Renumbers the nodes of the sites. Nodes without ranks are not simulated and take no memory.
+/// Renumbers the nodes of the ranks' cores, so that only nodes with ranks have numbers. Nodes without ranks are not
+/// simulated and take no memory.
 fn occupied(sites: &[Site]) -> Vec<Site> {
     let mut nodes: Vec<u32> = sites.iter().map(|site| site.node).collect();
     nodes.sort_unstable();
@@ -92,8 +94,8 @@ fn occupied(sites: &[Site]) -> Vec<Site> {
     sites.iter().map(|&site| Site { node: number(site.node), ..site }).collect()
 }
 
-/// Returns the location of each rank, and each worker's ranks in increasing order with the number of ranks on their
-/// core.
+/// Returns the location of each rank. Also returns the ranks of each worker in increasing order, with the number of
+/// ranks on the core of each rank.
 fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<RankLocation>, Vec<Vec<(Rank, u32)>>) {
     let mut owned = vec![Vec::new(); partition.workers() as usize];
     let shared = shared_cores(platform, sites);
@@ -114,7 +116,7 @@ fn seats(platform: &Platform, sites: &[Site], partition: &Partition) -> (Vec<Ran
     (seats, owned)
 }
 
-/// Returns the number of ranks on each core that has several.
+/// Returns the number of ranks on each core that has several ranks.
 fn shared_cores(platform: &Platform, sites: &[Site]) -> HashMap<Site, u32> {
     if sites.windows(2).all(|pair| pair[0] < pair[1]) && sites.len() as u64 <= platform.shape.total_cores() {
         return HashMap::new();

@@ -1,37 +1,39 @@
-//! Backoff while waiting for another thread or process. A wait spins for as long as a sleep and a wake-up take. It then
-//! sleeps for increasing times, so that the other side gets a core if cores are few.
+//! Backoff of a thread that waits for another thread or host process. A waiting thread first spins for as long as a
+//! sleep and a wake-up take. The thread then sleeps for increasing times, so that the awaited thread gets a core if
+//! cores are few.
 //!
-//! A yield of the core without sleep (`yield_now`) is not sufficient: Linux resumes the thread only after a time slice
-//! of every other thread, which takes milliseconds.
+//! A yield of the core without sleep (`yield_now`) is not sufficient: Linux resumes a thread that yields only after a
+//! time slice of every other thread, which takes milliseconds.
 
 use std::time::Duration;
 
-/// First sleep. Each sleep is an eighth longer than the previous one, and so about an eighth of the wait so far.
+/// Length of the first sleep of a waiting thread. Each further sleep is an eighth longer than the previous sleep, and
+/// so about an eighth of the wait so far.
 const SHORTEST: Duration = Duration::from_micros(8);
-/// Greatest delay until a wake-up is seen.
+/// Greatest length of a sleep, and so the greatest delay until the thread notices the end of its wait.
 const LONGEST: Duration = Duration::from_micros(500);
 
-/// State of a wait.
+/// State of a waiting thread.
 #[derive(Debug)]
 pub(super) struct Backoff {
-    /// Number of turns of spinning, and turns left.
+    /// Number of turns for which a thread spins, and number of these turns left.
     turns: u32,
     left: u32,
     nap: Duration,
 }
 
 impl Backoff {
-    /// Creates a wait that spins for `turns` turns.
+    /// Creates the state of a thread that spins for `turns` turns before it sleeps.
     pub fn new(turns: u32) -> Self {
         Backoff { turns, left: turns, nap: SHORTEST }
     }
 
-    /// Restarts the backoff after an unrelated arrival.
+    /// Lets the thread spin again, because an unrelated message has arrived.
     pub fn renew(&mut self) {
         *self = Backoff::new(self.turns);
     }
 
-    /// Waits for one turn, or calls `nap` with the time to sleep.
+    /// Spins for one turn, or calls `nap` with the time to sleep.
     pub fn wait(&mut self, nap: impl FnOnce(Duration)) {
         if self.left > 0 {
             self.left -= 1;

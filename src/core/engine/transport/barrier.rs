@@ -1,11 +1,12 @@
-//! A barrier for threads that are usually running: a waiting thread spins, and sleeps only after some time.
+//! A barrier for threads of the host that are usually running: a waiting thread spins first, and sleeps only later.
 
 use std::time::Duration;
 
 use super::backoff::Backoff;
 use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, Ordering, fence};
 
-/// Turns of spinning before a thread sleeps. The number is lower if the thread may occupy a core that the others need.
+/// Number of turns for which a thread spins at the barrier before it sleeps. The number of turns is lower if the thread
+/// may occupy a core that the other threads need.
 const PATIENT: u32 = 2_000;
 const HASTY: u32 = 20;
 
@@ -18,16 +19,16 @@ pub(super) struct Barrier {
     turns: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    /// A thread has panicked, and the others must not wait for it.
+    /// A thread has panicked, and the other threads must not wait for it.
     broken: AtomicBool,
-    /// Number of sleeping threads, and the means to wake them.
+    /// Number of threads that sleep at the barrier, and the means to wake these threads.
     asleep: AtomicUsize,
     door: (Mutex<()>, Condvar),
 }
 
 impl Barrier {
-    /// Creates a barrier for `threads` threads, before round 0. `busy` threads in all of this host's processes wait for
-    /// each other.
+    /// Creates a barrier for `threads` threads, before round 0. In all host processes on this host, `busy` threads wait
+    /// for each other.
     pub fn new(threads: usize, busy: usize) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Barrier {
@@ -41,8 +42,8 @@ impl Barrier {
         }
     }
 
-    /// Waits until all threads have arrived in this round; returns false if one never will. Calls `meanwhile` while
-    /// waiting, which returns whether it found work.
+    /// Waits until all threads have arrived at the barrier in this round; returns false if a thread will never arrive.
+    /// While it waits, it calls `meanwhile`, which returns whether it found work.
     pub fn wait(&self, round: usize, meanwhile: &mut dyn FnMut() -> bool) -> bool {
         if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
             self.arrived.store(0, Ordering::Relaxed);
@@ -64,13 +65,13 @@ impl Barrier {
         true
     }
 
-    /// Sleeps until the round is over, at most for `nap`.
+    /// Sleeps until all threads have arrived in the round, at most for `nap`.
     fn sleep(&self, round: usize, nap: Duration) {
         let (lock, door) = &self.door;
         let guard = lock.lock().expect(LOCKED);
-        // Both orders of the two fences are safe. If the waker's fence is last, the waker sees a sleeper and takes the
-        // lock, which is free only once this thread waits. If this thread's fence is last, the loads below see the
-        // values that the waker stored before its fence.
+        // Both orders of the fence of the waker and the fence of this thread are safe. If the waker's fence is last,
+        // the waker sees a sleeping thread and takes the lock, which is free only once this thread waits. If this
+        // thread's fence is last, the loads below see the values that the waker stored before its fence.
         self.asleep.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if self.round.load(Ordering::Relaxed) == round && !self.broken.load(Ordering::Relaxed) {
@@ -79,7 +80,7 @@ impl Barrier {
         self.asleep.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Wakes sleeping threads; the state that they wait for has already been stored.
+    /// Wakes the threads that sleep at the barrier; the caller has already stored the state that the threads wait for.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) > 0 {
@@ -88,7 +89,7 @@ impl Barrier {
         }
     }
 
-    /// Releases all threads that wait or will wait.
+    /// Releases all threads that wait at the barrier or will wait there.
     pub fn tear_down(&self) {
         self.broken.store(true, Ordering::Relaxed);
         self.wake();

@@ -1,10 +1,10 @@
-//! Model check of the barrier and the exchange under all thread interleavings with `loom`: the same files, compiled
-//! with loom's types.
+//! Model check of the barrier and the exchange with `loom` under all interleavings of threads. The source files are the
+//! same as in mcpsim, compiled with loom's types.
 //!
-//! In the model a sleeping thread sleeps until it is woken; no timeout ends a sleep. A thread that is never woken is a
-//! deadlock, which the model detects.
+//! In the model a sleeping thread sleeps until another thread wakes it; no timeout ends a sleep. A thread that no
+//! thread wakes is a deadlock, which the model check detects.
 
-// The model uses only a part of the files.
+// The model check uses only some items of the files.
 #![allow(dead_code)]
 
 #[allow(clippy::duplicate_mod)]
@@ -22,13 +22,13 @@ use crate::units::SimTime;
 use barrier::Barrier;
 use threads::ExchangeBuffers;
 
-/// Synchronisation types of the model.
+/// Synchronisation types of `loom`.
 mod sync {
     pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::sync::{Condvar, Mutex};
 }
 
-/// Backoff that sleeps at once.
+/// Backoff of a thread that sleeps without spinning first.
 mod backoff {
     use std::time::Duration;
 
@@ -47,7 +47,7 @@ mod backoff {
     }
 }
 
-/// Explores interleavings with at most `preemptions` preemptions; switches at waits are not counted.
+/// Explores interleavings of threads with at most `preemptions` preemptions; switches at waits are not counted.
 fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -93,7 +93,7 @@ fn a_gate_that_is_torn_down_lets_go_who_waits_or_will_wait() {
     });
 }
 
-/// Returns the local bound of worker `me` in a round.
+/// Returns the values that worker `me` contributes to the exchange of a round.
 fn bound(me: u64, round: u64) -> LocalBound {
     let at = |time| SimTime::from_ps(100 * round + time);
     let (queued, sent, slot) = (at(10 + me), at(20 + me), at(30 - me));

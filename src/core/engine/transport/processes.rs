@@ -1,9 +1,10 @@
-//! Transport between workers in several processes, over a [`HostNetwork`].
+//! Exchange of events between workers in several host processes, over a [`HostNetwork`].
 //!
-//! The threads of a process meet as without MPI. Then the leader, which is the thread that created
-//! the network, exchanges with the leaders of the other processes on behalf of all threads. `link` implements
-//! the leader; `arrivals` receives packages and `bulk_sender` sends early messages. `relay` passes packages between
-//! threads and their leader. `wire` is the format of batches between processes.
+//! The threads of a host process meet at a barrier, as without MPI. Then the leader, which is the thread that created
+//! the network, exchanges packages with the leaders of the other host processes on behalf of all threads of its host
+//! process. `link` implements the leader; `arrivals` receives packages, and `bulk_sender` sends messages of ranks that
+//! run ahead. `relay` passes packages between the threads of a host process and their leader. `wire` defines the format
+//! of batches between host processes.
 #![allow(unsafe_code)]
 
 mod arrivals;

@@ -1,4 +1,5 @@
-//! Tests with workers as threads: each batch arrives at its worker, and all workers agree.
+//! Tests of exchanges between workers that are threads: each batch arrives at its worker, and all workers agree on the
+//! next window.
 
 use super::{Batch, ExchangeBuffers, GlobalBound, LocalBound};
 use crate::engine::event::{Event, EventKey, EventKind, Going, InFlightMessage};
@@ -12,8 +13,8 @@ fn event(to: u32, from: u32, time: u64, payload: PayloadSlot, path: PathSlot) ->
     Event { key, body: EventKind::Departure { to, message, going: Going::Asked } }
 }
 
-/// Creates a batch of one event without data and one with data. The compute part of their paths is the receiver's
-/// number in picoseconds.
+/// Creates a batch of one event without data and one event with data. The compute part of the events' paths is the
+/// number of the receiver in picoseconds.
 fn batch(to: u32, from: u32, time: u64) -> Batch {
     let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::default());
     let path = paths.put(Path { compute: SimSpan::from_ps(u64::from(to)), ..Path::default() });
@@ -42,7 +43,7 @@ fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
                     let slot = at(50 + u64::from(me));
                     let bound = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
                     let agreement = transport.exchange(bound, &mut outgoing, &mut incoming, &mut || false);
-                    // The least queued time at another worker: 10, or 11 for worker 0.
+                    // The least time of a queued event at another worker is 10, or 11 for worker 0.
                     let others = at(10 + round + u64::from(me == 0));
                     let until = at(1998);
                     let slot = at(50);

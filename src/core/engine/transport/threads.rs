@@ -1,4 +1,4 @@
-//! Transport between workers that are threads of one process.
+//! Exchange of events between workers that are threads of one host process.
 
 use crate::engine::meter::timed;
 use crate::units::SimTime;
@@ -7,10 +7,11 @@ use super::barrier::Barrier;
 use super::sync::{AtomicBool, AtomicU64, Mutex, Ordering};
 use super::{Batch, GlobalBound, LocalBound};
 
-/// State that the workers share.
+/// State of exchanges that the workers of a host process share.
 ///
-/// All data exist twice: while some workers still read the data of one round, faster ones may write those of the next.
-/// No worker reaches the round after that before all have read, because its barrier needs all workers.
+/// All data exist twice, because fast workers may write the data of the next round while other workers still read the
+/// data of this round. No worker reaches the round after the next before all workers have read the data of this round,
+/// because the barrier of the next round needs all workers.
 #[derive(Debug)]
 pub struct ExchangeBuffers {
     workers: usize,
@@ -19,24 +20,25 @@ pub struct ExchangeBuffers {
     sides: [ExchangeSide; 2],
 }
 
-/// One of the two copies.
+/// One of the two copies of the shared data.
 #[derive(Debug)]
 struct ExchangeSide {
-    /// Word of each worker: the earliest times in its queue and batches, its handled count, its next slot, and the time
-    /// and flag of its stop.
+    /// Values of each worker: the earliest times in its queue and batches, its number of handled events, its next slot
+    /// of virtual time, and the time and flag of its stop.
     queued: Vec<AtomicU64>,
     sent: Vec<AtomicU64>,
     handled: Vec<AtomicU64>,
     slot: Vec<AtomicU64>,
     until: Vec<AtomicU64>,
     stop: Vec<AtomicBool>,
-    /// Batch from worker `a` to worker `b` at `a * workers + b`; its lock is never contended.
+    /// Batch from worker `a` to worker `b` at the index `a * workers + b`; workers never contend for the lock of a
+    /// batch.
     batches: Vec<Mutex<Batch>>,
 }
 
 impl ExchangeBuffers {
-    /// Creates buffers for `workers` workers, which measure their waits with `clock`. `busy` is the number of busy
-    /// workers on this host.
+    /// Creates the shared state of `workers` workers, which measure their waits with the host clock `clock`. `busy` is
+    /// the number of busy worker threads on this host.
     pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
         let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
@@ -58,13 +60,14 @@ impl ExchangeBuffers {
     }
 }
 
-/// One worker's end of an [`ExchangeBuffers`]. If it is dropped during a panic, it releases the other workers.
+/// Connection of one worker to the other workers of its host process. If the connection is dropped during a panic, it
+/// releases the other workers.
 #[derive(Debug)]
 pub struct ThreadsTransport<'a> {
     buffers: &'a ExchangeBuffers,
     me: usize,
     round: usize,
-    /// Time that the last exchange has waited.
+    /// Host time for which the last exchange has waited.
     pub(super) waited: u64,
 }
 
@@ -103,7 +106,8 @@ impl ThreadsTransport<'_> {
             incoming.append(&mut batch);
         }
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
-        // Sent events of any worker may be for another worker; this worker's own queue does not bound its window here.
+        // Events that any worker has sent may be for another worker. A worker's own queue does not bound the window of
+        // this worker.
         let others = (0..buffers.workers).filter(|&other| other != self.me).map(|other| read(&side.queued[other]));
         let least = others.chain(side.sent.iter().map(read)).min().expect("there are several workers");
         GlobalBound {

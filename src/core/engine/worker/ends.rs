@@ -1,4 +1,5 @@
-//! Ends of transfers at slots, and of copies and blocks in memory.
+//! Ends of network transfers, computed at slots (steps of virtual time), and ends of copies and computing blocks in
+//! memory.
 
 use crate::platform::Level;
 use crate::rank::{Program, Rank};
@@ -18,8 +19,8 @@ use crate::engine::state::{RankState, TargetRank};
 use crate::engine::transport::{Batch, LocalBound, Transport};
 
 impl<P: Program> Worker<'_, P> {
-    /// Judges flows at the slot at `time`, together with all other workers, and continues the messages that end before
-    /// the next slot. Returns true if the run must stop.
+    /// Computes the rates of flows at the slot of virtual time `time`, together with all other workers, and continues
+    /// the messages that end before the next slot. Returns true if the run must stop.
     pub(super) fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
         let never = SimTime::NEVER;
         let lp = &mut self.lp;
@@ -54,7 +55,8 @@ impl<P: Program> Worker<'_, P> {
         false
     }
 
-    /// Continues the messages that end between the slot at `time` and the next, in the order of their ends.
+    /// Continues the messages whose transfers end between the slot of virtual time `time` and the next slot, in the
+    /// order of the ends.
     fn end_flows(&mut self, time: SimTime) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
         let (mut ended, mut order) = (std::mem::take(&mut fair.ended), std::mem::take(&mut fair.order));
@@ -62,7 +64,7 @@ impl<P: Program> Worker<'_, P> {
             flows.settle(time, &mut ended);
         }
         order.extend((0..).zip(&ended).map(|(at, flow)| (flow.end, at)));
-        // Transfers are seldom in the caches, so they are read only for equal ends.
+        // The records of transfers are seldom in the caches, so they are read only for transfers with equal ends.
         order.sort_unstable_by(|a, b| {
             let mut keys = [a, b].into_iter().map(|(_, at)| fair.transfer(ended[*at as usize].ticket).key);
             a.0.cmp(&b.0).then_with(|| keys.next().cmp(&keys.next()))
@@ -81,7 +83,7 @@ impl<P: Program> Worker<'_, P> {
         }
     }
 
-    /// Ends a flow, whose end is before the slot that follows `now`.
+    /// Ends the transfer of a flow whose end is before the slot of virtual time that follows `now`.
     fn end_flow(&mut self, now: SimTime, flow: EndedFlow) {
         let EndedFlow { end, ticket, .. } = flow;
         let lp = &mut self.lp;
@@ -120,7 +122,8 @@ impl<P: Program> Worker<'_, P> {
         go_on(program, target, lp);
     }
 
-    /// Ends the memory flows of copies and blocks of the rank's node, if the event `version` is not stale.
+    /// Ends the memory flows of copies and computing blocks on the rank's node, if the version of the event is not
+    /// stale.
     pub(super) fn end_memory_flows(&mut self, rank: Rank, version: u32) {
         let lp = &mut self.lp;
         for (ended, task) in lp.ended_flows(rank, version) {
@@ -139,7 +142,8 @@ impl<P: Program> Worker<'_, P> {
     }
 }
 
-/// Serves a message that has an end, and those after it that have one, in the order of their heads.
+/// Serves a message whose transfer has ended, and the following messages whose transfers have ended, in the order of
+/// their heads.
 fn serve_in_order<P: Program>(
     program: &mut P,
     target: &mut TargetRank,

@@ -1,4 +1,4 @@
-//! Prefetch of the data of the next events while the current event is handled.
+//! Prefetch of the data of the next events into the host's caches, while the current event is handled.
 
 use crate::rank::{Program, Rank};
 use crate::units::SimTime;
@@ -9,23 +9,25 @@ use crate::engine::fair::TransferConsumer;
 use crate::engine::flows::EndedFlow;
 use crate::engine::prefetch::prefetch;
 
-/// Number of bytes of a rank that are prefetched before its event is handled.
+/// Number of bytes of a rank's state that are prefetched before the event of the rank is handled.
 const PREFETCHED: usize = 1024;
-/// Number of ranks from which their states exceed the first-level caches; prefetch is useless below it.
+/// Number of ranks of a worker from which the states of the ranks exceed the first-level caches; with fewer ranks
+/// prefetch is useless.
 pub(super) const FAR_RANKS: usize = 256;
-/// Number of ranks above which a rank's state arrives too late to prefetch the data that it refers to.
+/// Number of ranks of a worker above which a rank's state arrives too late to prefetch the data that the state refers
+/// to.
 const TOO_FAR_RANKS: usize = 2048;
-/// Number of events to know in advance; it exceeds the prefetch distance.
+/// Number of next events that the queue should know in advance; the number exceeds the prefetch distance.
 const KNOWN: usize = 8;
 
-/// Returns the number of events that a worker with `ranks` ranks should know in advance.
+/// Returns the number of next events that the queue of a worker with `ranks` ranks should know in advance.
 pub(super) fn known(ranks: usize) -> usize {
     if (FAR_RANKS..=TOO_FAR_RANKS).contains(&ranks) { KNOWN } else { 0 }
 }
 
 impl<P: Program> Worker<'_, P> {
-    /// Prefetches the data of the next event. They are seldom in the caches, and a fetch takes as long as the handling
-    /// of an event.
+    /// Prefetches the data of the next event. These data are seldom in the caches, and fetching them takes as long as
+    /// handling an event.
     #[inline(always)]
     pub(super) fn foresee(&self) {
         if !self.foresees {
@@ -40,7 +42,8 @@ impl<P: Program> Worker<'_, P> {
             }
             return;
         }
-        // First bodies and ranks are prefetched, then step by step the data that these refer to.
+        // The worker first prefetches the bodies and ranks of the next events, then step by step the data that these
+        // refer to.
         lp.queue.foresee_body(6);
         if let Some(([rank, _], _)) = lp.queue.ahead(5) {
             prefetch(local(rank), PREFETCHED);
@@ -69,8 +72,8 @@ impl<P: Program> Worker<'_, P> {
         }
     }
 
-    /// Prefetches the data of the next ends: transfers, then ranks, then requests. `order` has the times and indices of
-    /// the remaining `ended` flows.
+    /// Prefetches the data of the transfers that end next: first the records of transfers, then ranks, then requests.
+    /// `order` has the end times and indices of the flows in `ended` that remain.
     #[inline]
     pub(super) fn foresee_ends(&mut self, ended: &[EndedFlow], order: &[(SimTime, u32)]) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
@@ -103,7 +106,7 @@ impl<P: Program> Worker<'_, P> {
     }
 }
 
-/// Prefetches a value, if it exists.
+/// Prefetches a value into the caches, if the value exists.
 #[inline(always)]
 fn hint<T>(place: Option<&T>) {
     if let Some(place) = place {

@@ -1,4 +1,4 @@
-//! Wait conditions of unfinished ranks.
+//! Descriptions of the waits of unfinished ranks, for the report of a deadlock.
 
 use crate::rank::{COMPLETE, CallSite, Program, Rank};
 
@@ -8,7 +8,7 @@ use crate::engine::requests::{RequestKind, RequestRecord, RequestState};
 use crate::engine::state::{TargetRank, Wait};
 
 impl<P: Program> Worker<'_, P> {
-    /// Returns the unfinished ranks and their wait conditions.
+    /// Returns the unfinished ranks of the worker, with the events that each rank waits for.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
         unfinished.map(|state| waiting(&state.target, &state.program)).collect()
@@ -60,7 +60,7 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
         }
         Wait::Nothing | Wait::Parked(_) | Wait::OwnTime(_) | Wait::Block(_) | Wait::Finished => "run",
     };
-    // A real program gives MPI functions, a described one its statements.
+    // The call site of a real program is an MPI function, and the call site of a described program is a statement.
     let statement = match program.site() {
         CallSite::Step(step) => program.step_source(step).operation,
         _ => None,
@@ -73,13 +73,13 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
     Waiting { rank: target.rank, call, awaits, peers, since, position }
 }
 
-/// Returns the word of the application language for a function: "MPI_Ibcast" becomes "ibcast".
+/// Returns the word of the application language for an MPI function: "ibcast" for "MPI_Ibcast".
 fn word(call: &str) -> String {
     call.strip_prefix("MPI_").map_or_else(|| call.to_owned(), str::to_ascii_lowercase)
 }
 
-/// Describes the wait for a request; for a strand, the wait for the strand's own requests. `word` converts the name of
-/// its call.
+/// Describes the event that a request waits for; for the request of a strand, the events that the strand waits for.
+/// `word` converts the name of the strand's call to the name in the description.
 fn awaited(target: &TargetRank, request: &RequestRecord, word: impl Fn(&str) -> String) -> (String, Option<Rank>) {
     let strand = match request.kind {
         RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),

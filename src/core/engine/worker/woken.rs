@@ -1,4 +1,5 @@
-//! Continuation after an event: tasks whose waits are over, and copies that wait for their core.
+//! Continuation of a rank after an event: of tasks whose waits are over, and of copies that are queued for the rank's
+//! core.
 
 use crate::rank::Program;
 
@@ -9,21 +10,22 @@ use crate::engine::messages::finish_copy;
 use crate::engine::shared_cores::leave_core_to_wait;
 use crate::engine::state::TargetRank;
 
-/// Starts the copies that wait for the rank's core.
+/// Starts the message copies that are queued for the rank's core.
 pub(super) fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     for (job, end, delays) in lp.next_copies(target) {
         finish_copy(target, lp, &job, end, delays);
     }
 }
 
-/// Runs the tasks whose waits are over. New copies and blocks are then in progress.
+/// Runs the tasks of the rank whose waits are over. Also starts the copies and computing blocks that these tasks have
+/// added.
 #[inline(always)]
 pub(super) fn go_on<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     run_woken(program, target, lp);
     lp.settle_memory(target);
 }
 
-/// Runs the tasks whose waits are over; most events end no wait.
+/// Runs the tasks of the rank whose waits are over.
 #[inline(always)]
 pub(super) fn run_woken<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
     if !lp.woken.is_empty() || lp.failure.is_some() {

@@ -1,24 +1,24 @@
-//! Incoming packages. They are received in parts while the leader does other work, and delivered complete, in the order
-//! of sending for each source process.
+//! Incoming packages (serialized events) from other host processes. Packages are received in parts while the leader
+//! does other work. Complete packages are delivered in the order in which each source process sent them.
 
 use std::collections::VecDeque;
 
 use super::network::{HostNetwork, HostRequest, MOST};
 use super::wire::Package;
 
-/// Packages with two tags: one for the package, and one for its large data.
+/// Packages that arrive with two tags: one tag for the package, and one for the large data of the package.
 pub struct Arrivals {
     tags: [i32; 2],
     under_way: VecDeque<Arrival>,
 }
 
-/// A partly received package.
+/// A package that has been received in part.
 struct Arrival {
     from: u32,
     package: Package,
-    /// Pending receives.
+    /// Pending receives for the bytes of the package or for its large data.
     requests: Vec<HostRequest>,
-    /// The sizes are known, and the large data are being received.
+    /// The package has arrived, so the sizes of its large data are known, and the large data are being received.
     is_open: bool,
 }
 
@@ -27,7 +27,7 @@ impl Arrivals {
         Arrivals { tags, under_way: VecDeque::new() }
     }
 
-    /// Returns the next package, if it has arrived.
+    /// Returns the next package in order, if it has arrived completely.
     pub fn take(&mut self, network: &dyn HostNetwork) -> Option<Package> {
         while let Some((from, size)) = network.probe(self.tags[0]) {
             let mut package = Package { bytes: vec![0; size], large: Vec::new() };
@@ -39,7 +39,8 @@ impl Arrivals {
             return None;
         }
         if !first.is_open {
-            // Later packages have not yet posted receives for large data, so each package gets its own.
+            // Later packages of the same source have not yet posted receives for their large data, so each package
+            // receives its own large data.
             first.is_open = true;
             first.package.large = first.package.sizes().into_iter().map(|size| Box::new(vec![0; size])).collect();
             for data in &mut first.package.large {
@@ -60,7 +61,8 @@ impl Arrival {
 }
 
 impl Drop for Arrivals {
-    /// Leaks incomplete packages, because the network may still write to them. They exist only if the process ends early.
+    /// Leaks the memory of incomplete packages, because the network may still write to this memory. Incomplete packages
+    /// exist only if the host process ends early.
     fn drop(&mut self) {
         self.under_way.drain(..).for_each(std::mem::forget);
     }

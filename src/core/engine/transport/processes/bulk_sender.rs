@@ -1,6 +1,7 @@
-//! Early messages between processes: the data of ranks that run ahead. They are sent at once, and received whenever a
-//! leader polls, independent of rounds. Each round agrees on their number, so that the data arrive no later than the
-//! message that they belong to.
+//! Early messages between host processes: the message data of ranks that run ahead of virtual time. Early messages are
+//! sent at once, and received whenever a leader polls, independent of the rounds of exchanges. In each round the host
+//! processes agree on the number of early messages, so that the data arrive no later than the simulated message that
+//! they belong to.
 
 use crate::rank::Mailboxes;
 
@@ -9,22 +10,22 @@ use super::link::Sending;
 use super::network::HostNetwork;
 use super::wire::Package;
 
-/// Tags of packages and of large data.
+/// Tags of packages of early messages, and of their large data.
 const TAGS: [i32; 2] = [5, 6];
 
-/// State of the leader.
+/// Early messages that the leader of a host process sends and receives.
 pub struct BulkSender<'w> {
     mailboxes: Option<&'w Mailboxes>,
-    /// Number of packages sent to each process.
+    /// Number of packages of early messages sent to each host process.
     pub sent: Vec<u64>,
-    /// Number of packages received.
+    /// Number of packages of early messages received.
     pub received: u64,
     sending: Vec<Sending>,
     arrivals: Arrivals,
 }
 
 impl<'w> BulkSender<'w> {
-    /// Creates a sender between `processes` processes; `mailboxes` exists if ranks run ahead.
+    /// Creates a sender for `processes` host processes; `mailboxes` exists if ranks run ahead.
     pub fn new(processes: u32, mailboxes: Option<&'w Mailboxes>) -> Self {
         BulkSender {
             mailboxes,
@@ -35,19 +36,19 @@ impl<'w> BulkSender<'w> {
         }
     }
 
-    /// Sends queued messages and receives arrived ones; returns whether there were any.
+    /// Sends queued early messages and receives arrived ones; returns whether any message was sent or received.
     pub fn run(&mut self, network: &dyn HostNetwork) -> bool {
         self.send(network) | self.receive(network)
     }
 
-    /// Sends queued messages.
+    /// Sends queued early messages; returns whether any message was sent.
     pub fn send(&mut self, network: &dyn HostNetwork) -> bool {
         let Some(mailboxes) = self.mailboxes else { return false };
         let mut messages = mailboxes.outgoing();
         if messages.is_empty() {
             return false;
         }
-        // Messages for one process stay in order.
+        // The messages for a host process stay in order.
         messages.sort_by_key(|&(process, ..)| process);
         let mut messages = messages.into_iter().peekable();
         while let Some(&(to, ..)) = messages.peek() {
@@ -59,7 +60,7 @@ impl<'w> BulkSender<'w> {
         true
     }
 
-    /// Receives arrived messages.
+    /// Receives arrived early messages; returns whether any message was received.
     pub fn receive(&mut self, network: &dyn HostNetwork) -> bool {
         let Some(mailboxes) = self.mailboxes else { return false };
         self.sending.retain_mut(|sending| !sending.is_complete());
@@ -72,12 +73,12 @@ impl<'w> BulkSender<'w> {
         any
     }
 
-    /// Returns whether ranks run ahead.
+    /// Returns whether ranks run ahead, so that early messages exist.
     pub fn is_needed(&self) -> bool {
         self.mailboxes.is_some()
     }
 
-    /// Takes the incomplete sends.
+    /// Removes and returns the sends that are not complete.
     pub fn take_sending(&mut self) -> Vec<Sending> {
         std::mem::take(&mut self.sending)
     }

@@ -1,10 +1,10 @@
-//! Leader of a process. It sends packages to the other leaders and takes part in a reduction for the agreement,
-//! concurrently.
+//! Leader of a host process: the thread that communicates with the other host processes. The leader sends packages to
+//! the other leaders and concurrently takes part in a reduction, by which all workers agree on the next window.
 //!
-//! The reduction also sums the number of packages for each process, so that each leader knows when all have arrived.
-//! Packages of the next round may arrive before those of this round, but packages of the round after that cannot; so
-//! tags alternate between two sets. If ranks run ahead, the reduction also sums the early messages sent to each process
-//! so far.
+//! The reduction also sums the number of packages for each host process, so that each leader knows when all its
+//! packages have arrived. Packages of the next round may arrive before packages of this round, but packages of the
+//! round after the next cannot. So tags alternate between two sets. If ranks run ahead, the reduction also sums the
+//! number of early messages sent to each host process so far.
 
 use crate::engine::meter::timed;
 use crate::engine::transport::LocalBound;
@@ -17,11 +17,11 @@ use super::network::{HostNetwork, HostReduction, HostRequest, MOST};
 use super::wire::Package;
 use super::world::{TransportWorld, poll};
 
-/// Tags of packages and of large data, for each of two alternating rounds.
+/// Tags of packages, and of the large data of packages, for each of two alternating rounds.
 const TAGS: [[i32; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Positions in a reduced word. They are followed by the number of packages for each process, and by the number of all
-/// early messages so far.
+/// Positions of values in the word that the leaders reduce. These values are followed by the number of packages for
+/// each host process, and by the number of early messages for each host process so far.
 const LEAST: usize = 0;
 const OWNER: usize = 1;
 const SECOND: usize = 2;
@@ -32,24 +32,24 @@ const SLOT: usize = 6;
 const DELIVERED: usize = 7;
 const COUNTS: usize = 8;
 
-/// Agreement of all processes.
+/// Values on which the leaders of all host processes agree.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
-    /// Earliest time at which another process may have an event.
+    /// Earliest time at which another host process may have an event.
     pub others: SimTime,
-    /// Number of events and calls that all processes have handled.
+    /// Number of events and calls that the workers of all host processes have handled.
     pub handled: u64,
-    /// Next slot at which any worker has flows to judge.
+    /// Next slot (step of virtual time) at which any worker has flows to judge.
     pub slot: SimTime,
-    /// Time of the first failure of all processes, which ends the run.
+    /// Time of the first failure in any host process, which ends the run.
     pub until: SimTime,
-    /// The run ends now.
+    /// The run ends with this exchange.
     pub stop: bool,
-    /// Number of messages delivered by all processes since the start of the run.
+    /// Number of simulated messages that all host processes have delivered since the start of the run.
     pub delivered: u64,
 }
 
-/// A leader's end of the exchange between processes.
+/// Connection of a leader to the leaders of the other host processes.
 pub struct LeaderLink<'w> {
     world: &'w TransportWorld,
     reduction: Box<dyn HostReduction + 'w>,
@@ -57,21 +57,21 @@ pub struct LeaderLink<'w> {
     arrivals: [Arrivals; 2],
     bulk: BulkSender<'w>,
     round: usize,
-    /// Number of polls before a sleep.
+    /// Number of polls before the leader sleeps.
     turns: u32,
     clock: Option<fn() -> u64>,
-    /// Time that the last exchange waited for the agreement.
+    /// Host time for which the last exchange waited for the other leaders.
     pub waited: u64,
 }
 
-/// Data that must stay unchanged until they are sent.
+/// Package that is being sent, whose memory must stay unchanged until it is sent.
 pub(super) struct Sending {
     pub requests: Vec<HostRequest>,
     _package: Package,
 }
 
 impl Sending {
-    /// Starts to send `package`, with tags for the package and its large data.
+    /// Starts to send `package` to the host process `to`, with one tag for the package and one for its large data.
     pub fn begin(network: &dyn HostNetwork, package: Package, to: u32, [tag, large]: [i32; 2]) -> Sending {
         let large = package.large.iter().flat_map(|data| data.chunks(MOST)).map(|part| (part, large));
         let parts = std::iter::once((package.bytes.as_slice(), tag)).chain(large);
@@ -105,8 +105,9 @@ impl<'w> LeaderLink<'w> {
         }
     }
 
-    /// Sends each package of `outgoing` to its process, passes incoming packages to `receive`, and agrees, also on the
-    /// number of `delivered` messages. Each leader must call this in each round.
+    /// Sends each package of `outgoing` to its host process, passes incoming packages to `receive`, and agrees with the
+    /// other leaders on the next window and on the number of delivered messages. Each leader must call this function in
+    /// each round.
     pub fn exchange(
         &mut self,
         bound: LocalBound,
@@ -162,7 +163,7 @@ impl<'w> LeaderLink<'w> {
         }
     }
 
-    /// Creates a word with the number of early messages sent, after all queued ones are sent.
+    /// Sends all queued early messages, and creates a word with the number of early messages sent.
     fn word(&mut self) -> Vec<u64> {
         self.bulk.send(&*self.world.network);
         let mut word = vec![0; COUNTS + self.world.size as usize];
@@ -170,12 +171,12 @@ impl<'w> LeaderLink<'w> {
         word
     }
 
-    /// Sends queued early messages and receives arrived ones; returns whether there were any.
+    /// Sends queued early messages and receives arrived ones; returns whether any message was sent or received.
     pub fn run_bulk(&mut self) -> bool {
         self.bulk.run(&*self.world.network)
     }
 
-    /// Receives the remaining early messages; all leaders end in the same round.
+    /// Receives the remaining early messages of the run; all leaders end in the same round.
     fn finish_letters(&mut self) {
         let word = self.word();
         let mut all = vec![0; word.len()];
@@ -193,7 +194,7 @@ impl<'w> LeaderLink<'w> {
 }
 
 impl Drop for LeaderLink<'_> {
-    /// Completes pending sends, which the receivers complete in the same round; after a panic nothing is awaited.
+    /// Completes the pending sends, whose receivers complete them in the same round. After a panic it does not wait.
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.sending.extend(self.bulk.take_sending());
@@ -209,7 +210,8 @@ impl Drop for LeaderLink<'_> {
     }
 }
 
-/// Combines two words of a reduction: the two least times and the owner of the first, sums, and the stop flag.
+/// Combines the words of two host processes in a reduction: the two least times and the owner of the least, sums, and
+/// the flag that ends the run.
 pub fn merge_words(from: &[u64], into: &mut [u64]) {
     let (mine, theirs) = ((into[LEAST], into[OWNER]), (from[LEAST], from[OWNER]));
     if theirs < mine {

@@ -1,25 +1,25 @@
-//! Mapping of workers to processes.
+//! Mapping of workers to the threads of host processes.
 
-/// Workers of all processes, the same number in each.
+/// The workers of all host processes; each host process has the same number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessThreads {
-    /// Number of processes.
+    /// Number of host processes.
     pub processes: u32,
-    /// This process.
+    /// Number of this host process.
     pub me: u32,
-    /// Number of workers per process.
+    /// Number of workers per host process.
     pub threads: u32,
-    /// Index of the block of workers in process 0.
+    /// Index of the block of workers that belongs to host process 0.
     pub first: u32,
 }
 
 impl ProcessThreads {
-    /// Returns the worker of a thread of this process.
+    /// Returns the worker that a thread of this host process executes.
     pub fn worker(&self, thread: u32) -> u32 {
         (self.me + self.first) % self.processes * self.threads + thread
     }
 
-    /// Returns the process and the thread of a worker.
+    /// Returns the host process of a worker, and the thread in this host process.
     pub fn place(&self, worker: u32) -> (u32, u32) {
         ((worker / self.threads + self.processes - self.first) % self.processes, worker % self.threads)
     }

@@ -1,8 +1,9 @@
-//! Transfer of packages and agreements between the threads of a process and their leader.
+//! Transfer of packages and agreements between the threads of a host process and the leader of the host process.
 //!
-//! In a round, the threads pack data for other processes and exchange among themselves. The leader exchanges with the
-//! other processes while the other threads wait at a barrier. After the barrier each thread unpacks its packages. All
-//! threads take part in packing and unpacking, which is most of the work.
+//! In a round, the threads of a host process pack events for other host processes, and exchange events among
+//! themselves. The leader exchanges packages with the other host processes while the other threads wait at a barrier.
+//! After the barrier each thread unpacks the packages that it received. All threads take part in packing and unpacking,
+//! which is most of the work of a round.
 
 use std::sync::Mutex;
 
@@ -20,7 +21,7 @@ use super::process_threads::ProcessThreads;
 use super::wire::{self, Addressee, Package};
 use super::world::TransportWorld;
 
-/// State that the threads of a process share.
+/// State of exchanges that the threads of a host process share.
 pub struct ProcessExchange<'w> {
     team: ProcessThreads,
     world: &'w TransportWorld,
@@ -30,7 +31,7 @@ pub struct ProcessExchange<'w> {
     clock: Option<fn() -> u64>,
     buffers: ExchangeBuffers,
     barrier: Barrier,
-    /// By thread; locks are never contended.
+    /// Packages to other host processes by sending thread; threads never contend for the locks.
     outbound: Vec<Mutex<Vec<(u32, Package)>>>,
     inbound: Vec<Mutex<Vec<Package>>>,
     remote: Mutex<Option<Remote>>,
@@ -64,7 +65,8 @@ impl<'w> ProcessExchange<'w> {
         }
     }
 
-    /// Returns the transport of a thread. Thread 0 is the leader and must be the thread that created the network.
+    /// Returns the transport of a thread of this host process. Thread 0 is the leader and must be the thread that
+    /// created the network.
     pub fn transport(&self, thread: u32) -> ProcessTransport<'_> {
         let turns = self.world.turns(self.team.threads);
         ProcessTransport {
@@ -77,7 +79,7 @@ impl<'w> ProcessExchange<'w> {
         }
     }
 
-    /// Exchanges with the other processes on behalf of all threads.
+    /// Exchanges packages with the other host processes on behalf of all threads of this host process.
     fn lead(&self, link: &mut LeaderLink<'_>, bound: LocalBound, meanwhile: &mut dyn FnMut() -> bool) {
         let printed = if self.team.me == 0 { Vec::new() } else { self.screen.collect() };
         let last = (!printed.is_empty()).then(|| (0, Package::printed(printed)));
@@ -93,14 +95,14 @@ impl<'w> ProcessExchange<'w> {
     }
 }
 
-/// One worker's end of the transport between processes.
+/// Connection of one worker to the workers of all host processes.
 pub struct ProcessTransport<'a> {
     relay: &'a ProcessExchange<'a>,
     thread: usize,
     threads: ThreadsTransport<'a>,
     link: Option<LeaderLink<'a>>,
     round: usize,
-    /// Time that the last exchange has waited.
+    /// Host time for which the last exchange has waited.
     pub(in crate::engine::transport) waited: u64,
 }
 
@@ -129,7 +131,7 @@ impl ProcessTransport<'_> {
         let here = self.threads.exchange(bound, mine, incoming, &mut letters_too);
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
-            // For the other processes, this thread's events count as those of another worker.
+            // To the other host processes, the events of this thread count as events of another worker.
             let GlobalBound { others, handled, slot, until, stop } = here;
             let bound =
                 LocalBound { queued: others.min(bound.queued), sent: SimTime::NEVER, handled, slot, until, stop };

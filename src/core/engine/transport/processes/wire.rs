@@ -1,13 +1,13 @@
-//! Format of batches between processes.
+//! Format of batches of events between host processes.
 //!
 //! ```text
 //! thread: u32 | large: u32 | news | (event [path] [data])… | size: u64, one for each large
 //! ```
 //!
-//! Updates of flows, events, their paths and data use the format of postcard. The data of an event follow it, unless
-//! they are large. Large data follow the package as separate messages, from the buffer of the sender into the buffer of
-//! the receiver. The other numbers are little-endian. Both ends have the same version of mcpsim, which
-//! `TransportWorld::join` checks.
+//! Updates of flows, events, and the paths and data of events use the format of postcard. The data of an event follow
+//! the event, unless the data are large. Large data follow the package as separate messages, from the buffer of the
+//! sending rank into the buffer of the receiving rank. All other numbers of the package are little-endian. Sender and
+//! receiver have the same version of mcpsim, which `TransportWorld::join` checks.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,43 +20,43 @@ use crate::engine::payloads::PayloadSlot;
 use crate::engine::transport::Batch;
 use crate::rank::{Data, EarlyMessage, Rank};
 
-/// Size in bytes from which data are sent separately.
+/// Size in bytes from which the data of an event are sent as a separate message.
 const LARGE: usize = 32 << 10;
-/// Size in bytes from which a package is sent.
+/// Size in bytes from which a package is sent before its batch is complete.
 const FULL: usize = 64 << 20;
-/// Thread number for the output of ranks.
+/// Thread number that marks a package with printed output of ranks.
 const SCREEN: u32 = u32::MAX;
-/// Thread number for the early messages of ranks.
+/// Thread number that marks a package with early messages of ranks.
 const LETTERS: u32 = u32::MAX - 1;
 const PRELUDE: usize = 8;
 const EXPECT: &str = "what a process of the same version has packed";
 
-/// A batch, or a part of one, for a thread of another process.
+/// A serialized batch of events, or a part of a batch, for a thread of another host process.
 #[derive(Debug)]
 pub struct Package {
     /// Bytes in the format of this module.
     pub bytes: Vec<u8>,
-    /// Large data, which follow the package.
+    /// Large data of events, which follow the package as separate messages.
     pub large: Vec<Data>,
 }
 
-/// Place of the data of an early message.
+/// Position of the data of an early message in a package.
 #[derive(Serialize, Deserialize)]
 enum Near<'a> {
-    /// No data.
+    /// The early message has no data.
     None,
     #[serde(borrow)]
     Here(&'a [u8]),
-    /// The data follow the package.
+    /// The data of the early message follow the package as a separate message.
     Behind,
 }
 
 /// Receiver of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressee {
-    /// A thread of the process.
+    /// A thread of the receiving host process.
     Thread(usize),
-    /// The output of ranks.
+    /// The printed output of ranks.
     Screen,
 }
 
@@ -65,7 +65,7 @@ impl Package {
         Package { bytes: [thread.to_le_bytes(), [0; 4]].concat(), large: Vec::new() }
     }
 
-    /// Creates a package with the output of ranks, for process 0.
+    /// Creates a package with printed output of ranks, for host process 0.
     pub fn printed(printed: Vec<u8>) -> Package {
         let mut package = Package::to(SCREEN);
         package.large.push(Box::new(printed));
@@ -94,7 +94,7 @@ impl Package {
         package
     }
 
-    /// Calls `take` for each early message.
+    /// Calls `take` for each early message of the package.
     pub fn each_message(mut self, mut take: impl FnMut(Rank, EarlyMessage)) {
         let mut large = std::mem::take(&mut self.large).into_iter();
         let mut rest = &self.bytes[PRELUDE..self.end()];
@@ -111,13 +111,13 @@ impl Package {
         }
     }
 
-    /// Appends the sizes of the large data.
+    /// Appends the sizes of the large data to the package.
     fn close(&mut self) {
         self.bytes[4..PRELUDE].copy_from_slice(&(self.large.len() as u32).to_le_bytes());
         self.large.iter().for_each(|data| self.bytes.extend((data.len() as u64).to_le_bytes()));
     }
 
-    /// Returns the receiver.
+    /// Returns the receiver of the package.
     pub fn addressee(&self) -> Addressee {
         match u32::from_le_bytes(self.bytes[..4].try_into().expect(EXPECT)) {
             SCREEN => Addressee::Screen,
@@ -125,19 +125,19 @@ impl Package {
         }
     }
 
-    /// Returns the sizes of the large data that follow.
+    /// Returns the sizes of the large data that follow the package.
     pub fn sizes(&self) -> Vec<usize> {
         let size = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect(EXPECT)) as usize;
         self.bytes[self.end()..].chunks(8).map(size).collect()
     }
 
-    /// Returns the offset of the sizes.
+    /// Returns the offset in the package at which the sizes of the large data begin.
     fn end(&self) -> usize {
         let large = u32::from_le_bytes(self.bytes[4..PRELUDE].try_into().expect(EXPECT));
         self.bytes.len() - large as usize * 8
     }
 
-    /// Adds the events to `incoming`.
+    /// Adds the events of the package to `incoming`.
     pub fn unpack(mut self, incoming: &mut Batch) {
         let large = std::mem::take(&mut self.large);
         let mut large = large.into_iter();
@@ -166,14 +166,14 @@ impl Package {
     }
 }
 
-/// A path, its last clock, and its contention by resource.
+/// A critical path, the last clock of a task on the path, and the contention on the path by resource.
 type TravelledPath = (Path, Option<ClockPoint>, Option<Charges>);
 
 fn has_data(event: &mut Event) -> bool {
     event.body.payload_mut().is_some_and(|slot| *slot != PayloadSlot::NONE)
 }
 
-/// Empties `batch` into packages for `thread` of another process.
+/// Serializes all events of `batch` into packages for `thread` of another host process, and empties the batch.
 pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
     let mut data = batch.payloads.drain(..);
     let (mut paths, mut origins) = (batch.paths.drain(..), batch.origins.drain(..));

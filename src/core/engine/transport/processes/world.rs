@@ -1,21 +1,21 @@
-//! The host processes of a run, and plain messages between them before and after a run.
+//! The host processes of a run, and simple messages between host processes before and after a run.
 
 use crate::engine::transport::backoff::Backoff;
 
 use super::network::{HostNetwork, MOST};
 
-/// Number of polls, each of some tenths of a microsecond, before the process sleeps. The number is lower if the process
-/// may occupy a core that the others need.
+/// Number of polls, of some tenths of a microsecond each, before a host process sleeps. The number of polls is lower if
+/// the host process may occupy a core that the other host processes need.
 const PATIENT: u32 = 500;
 const HASTY: u32 = 20;
-/// Tag of plain messages.
+/// Tag of messages between host processes before and after a run.
 const PLAIN: i32 = 0;
 
 /// The host processes of a run.
 pub struct TransportWorld {
-    /// Number of this process.
+    /// Number of this host process, from 0.
     pub me: u32,
-    /// Number of processes.
+    /// Number of host processes.
     pub size: u32,
     pub network: Box<dyn HostNetwork>,
 }
@@ -25,21 +25,23 @@ impl TransportWorld {
         TransportWorld { me: network.me(), size: network.size(), network }
     }
 
-    /// Returns the number of threads that wait for each other on the cores of this process, with `threads` per process.
+    /// Returns the number of threads that wait for each other on the cores of this host process, if each host process
+    /// has `threads` threads.
     pub fn busy(&self, threads: u32) -> u32 {
         // SAFETY: the call only queries a number.
         let all = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
-        // If a launcher has bound this process to some cores, it has bound the other processes to others.
+        // If a launcher has bound this host process to some cores, the launcher has bound the other host processes to
+        // other cores.
         let is_bound = (cores() as i64) < all;
         threads * if is_bound { 1 } else { self.network.here() }
     }
 
-    /// Returns the number of polls before a sleep, with `threads` per process.
+    /// Returns the number of polls before a sleep, if each host process has `threads` threads.
     pub fn turns(&self, threads: u32) -> u32 {
         if self.busy(threads) as usize <= cores() { PATIENT } else { HASTY }
     }
 
-    /// Sends the bytes of process 0 to all processes.
+    /// Sends the bytes of host process 0 to all host processes.
     pub fn broadcast(&self, bytes: &mut Vec<u8>) {
         if self.me == 0 {
             (1..self.size).for_each(|to| self.send(to, bytes));
@@ -48,7 +50,8 @@ impl TransportWorld {
         }
     }
 
-    /// Returns the bytes of all processes to process 0, in order; the others receive an empty vector.
+    /// Returns the bytes of all host processes to host process 0, in order; the other host processes receive an empty
+    /// vector.
     pub fn gather(&self, bytes: Vec<u8>) -> Vec<Vec<u8>> {
         if self.me != 0 {
             self.send(0, &bytes);
@@ -76,7 +79,7 @@ impl TransportWorld {
         bytes
     }
 
-    /// Fills `bytes` from plain messages of at most [`MOST`] bytes each.
+    /// Receives `bytes` from the host process `from` in messages of at most [`MOST`] bytes each.
     fn receive_all(&self, bytes: &mut [u8], from: u32) {
         for part in bytes.chunks_mut(MOST) {
             // SAFETY: the bytes stay borrowed until the request is complete.
@@ -86,13 +89,13 @@ impl TransportWorld {
     }
 }
 
-/// Returns the number of cores that this process may use.
+/// Returns the number of host cores that this host process may use.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Polls until `is_so` returns true, and calls `meanwhile` between polls. Unlike the waits of MPI, this yields the core
-/// to other processes if there are more processes than cores.
+/// Polls until `is_so` returns true, and calls `meanwhile` between polls. Unlike the waits of MPI, this function yields
+/// the core to other host processes if there are more host processes than cores.
 pub(super) fn poll(turns: u32, meanwhile: &mut dyn FnMut() -> bool, mut is_so: impl FnMut() -> bool) {
     let mut patience = Backoff::new(turns);
     while !is_so() {
