@@ -1,11 +1,11 @@
-//! Runs an unmodified C or C++ program as a rank, a [`mcpsim_core::rank::Program`] of the engine. This module does not
-//! depend on the MPI functions.
+//! Runs an unmodified C or C++ program as a simulated rank, which is a [`mcpsim_core::rank::Program`] of the
+//! simulation engine. The module `process` does not depend on the MPI functions.
 //!
-//! `rank` contains the state that the rank's code uses, and `program` is the rank as the engine sees it. `ask` sends
-//! calls from the rank's code to the engine. `job` contains the state that all ranks share. `timer` and `sample`
-//! measure the cost of code. `clib` replaces functions of the C library that ranks must not share. `crash` and `unwind`
-//! report the position of a rank. `heap` provides checked memory. The MPI functions are in the module `mpi_api`, which
-//! passes them to the loader and attaches its per-rank state through [`Interface`].
+//! `rank` contains the state that the rank's code uses, and `program` implements the interface of a rank to the
+//! simulation engine. `ask` sends calls from the rank's code to the engine. `job` contains the state that all ranks
+//! share. `timer` and `sample` measure the cost of code. `clib` replaces functions of the C library that ranks must
+//! not share. `crash` and `unwind` report the position of a rank. `heap` provides checked memory. The module
+//! `mpi_api` provides the MPI functions to the loader and attaches the per-rank MPI state through [`Interface`].
 
 pub(crate) mod ask;
 mod checks;

@@ -11,15 +11,15 @@ use mcpsim_core::mpi::info::Info;
 use mcpsim_core::mpi::topology::Topology;
 use mcpsim_core::rank::{Context, Rank, Source, Tag};
 
-/// First sequence number for collectives that a tag of the program identifies, such as MPI_Comm_create_group. Message
-/// tags have 28 bits for sequence numbers.
+/// First sequence number for collectives that a tag of the program identifies, such as MPI_Comm_create_group. Tags of
+/// collective messages have 28 bits for sequence numbers.
 const TAGGED: u32 = 1 << 27;
 
-/// A communicator as one of its members sees it.
+/// State of a communicator at one member rank.
 #[derive(Debug)]
 pub struct Comm {
     pub handle: Handle,
-    /// Local group, rank in the local group, and message contexts.
+    /// Local group, rank in the local group, and message contexts of the communicator.
     pub local: mcpsim_core::mpi::CommMember,
     /// Remote group of an intercommunicator, and the communicator of the local group.
     pub remote: Option<(Group, Rc<Comm>)>,
@@ -52,30 +52,30 @@ impl Comm {
 
     /// Creates an intercommunicator with the local group `local` and the remote group `remote`.
     pub fn inter(handle: Handle, local: mcpsim_core::mpi::CommMember, remote: Group) -> Self {
-        // The communicator of the local group uses the same contexts as the intercommunicator. The communicators cannot
-        // be confused, because no rank is in both groups.
+        // The communicator of the local group uses the same message contexts as the intercommunicator. Messages of
+        // the two communicators cannot be confused, because no rank is in both groups.
         let local_only = Rc::new(Comm::intra(handle, local.clone()));
         Comm { remote: Some((remote, local_only)), ..Comm::intra(handle, local) }
     }
 
     /// Returns the sequence number of a collective that only some members call and that `tag` identifies.
-    /// [`CommMember::next_sequence`] never returns this number.
+    /// [`CommMember::next_sequence`] never returns such a sequence number.
     pub fn tagged(tag: u32) -> u32 {
         tag | TAGGED
     }
 
     /// Returns the sequence number of a collective of the local group that is part of the intercommunicator's
-    /// collective `sequence`. `part` is 0 for the first and 1 for the second such collective.
+    /// collective `sequence`. `part` is 0 for the first local collective and 1 for the second.
     pub fn part(sequence: u32, part: u32) -> u32 {
         sequence << 1 | part
     }
 
-    /// Returns the calling rank's number in the local group of the communicator.
+    /// Returns the calling rank's index in the local group of the communicator.
     pub fn rank(&self) -> u32 {
         self.local.rank()
     }
 
-    /// Returns the size of the local group.
+    /// Returns the size of the communicator's local group.
     pub fn size(&self) -> u32 {
         self.local.size()
     }
@@ -88,7 +88,7 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// Returns the group to which messages are sent. For an intercommunicator, this is the remote group.
+    /// Returns the group to which messages are sent. For an intercommunicator, the result is the remote group.
     #[inline]
     pub fn peers(&self) -> &Group {
         match &self.remote {
@@ -100,7 +100,7 @@ impl Comm {
     /// Converts the rank of a peer in the communicator to the rank in MPI_COMM_WORLD.
     ///
     /// # Errors
-    /// MPI_ERR_RANK if the rank is outside the communicator.
+    /// MPI_ERR_RANK if the peer is outside the communicator.
     #[inline]
     pub fn peer(&self, rank: i32) -> MpiResult<Rank> {
         let peers = self.peers();
@@ -117,7 +117,7 @@ impl Comm {
         MpiError::new(abi::MPI_ERR_RANK, what).on_comm(self.handle)
     }
 
-    /// Converts a rank in MPI_COMM_WORLD to the rank of this peer in the communicator.
+    /// Converts the rank `world` in MPI_COMM_WORLD to the rank in the communicator.
     pub fn peer_number(&self, world: Rank) -> i32 {
         match self.peers() {
             Group::Strided { first: 0, stride: 1, .. } => world as i32,
@@ -128,13 +128,13 @@ impl Comm {
     /// Converts the source argument of a receive, which may be MPI_ANY_SOURCE.
     ///
     /// # Errors
-    /// MPI_ERR_RANK if the rank is outside the communicator.
+    /// MPI_ERR_RANK if the source is outside the communicator.
     #[inline]
     pub fn source(&self, rank: i32) -> MpiResult<Source> {
         if rank == abi::MPI_ANY_SOURCE { Ok(Source::Any) } else { self.peer(rank).map(Source::Rank) }
     }
 
-    /// Returns the context number of point-to-point messages in the communicator.
+    /// Returns the message context of point-to-point messages in the communicator.
     #[inline]
     pub fn context(&self) -> Context {
         self.local.point_to_point()
@@ -147,8 +147,8 @@ impl Comm {
         sequence
     }
 
-    /// Returns the tag for messages of the collective `sequence` that belong to no schedule. The value 15 in the kind
-    /// field of the tag distinguishes these messages from messages of schedules.
+    /// Returns the tag for messages of the collective `sequence` that belong to no schedule. The tag field that
+    /// distinguishes classes of messages has the value 15, which messages of schedules never have.
     pub fn tag(sequence: u32) -> Tag {
         sequence << 4 | 15
     }

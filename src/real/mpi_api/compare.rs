@@ -9,7 +9,7 @@ use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Data, SendMode};
 
 impl Combine {
-    /// Returns the name of the reduction operator.
+    /// Returns the name of the reduction operator, such as MPI_SUM.
     pub fn name(self) -> &'static str {
         match self {
             Combine::Builtin(builtin) => builtin.name(),
@@ -19,7 +19,7 @@ impl Combine {
 }
 
 impl MpiProcess {
-    /// Stores the arguments of the collective that the rank calls, if the check of calls is enabled.
+    /// Stores the arguments of the collective that the rank calls, if the check of MPI calls is enabled.
     #[inline]
     pub fn compare(&self, arguments: impl FnOnce() -> ComparedArguments) {
         if self.job.options.checks.calls {
@@ -28,7 +28,7 @@ impl MpiProcess {
     }
 
     /// Compares the rank's call of the collective `sequence` of `comm` with the calls of other ranks, if the check of
-    /// calls is enabled.
+    /// MPI calls is enabled.
     #[inline]
     pub fn check_collective(&self, comm: &Comm, sequence: u32) {
         if self.job.options.checks.calls {
@@ -57,7 +57,7 @@ impl MpiProcess {
         found.into_iter().for_each(|mistake| self.job.add_mistake(mistake));
     }
 
-    /// Returns the engine's send mode for a message that the program sends in the mode `mode`.
+    /// Returns the simulation engine's send mode for a message that the program sends in the MPI mode `mode`.
     #[inline]
     pub fn sent_as(&self, mode: SendMode) -> SendMode {
         match (self.job.options.buffering, mode) {

@@ -1,4 +1,5 @@
-//! Errors of MPI functions (MPI-3.1, chapter 8). An error consists of the cause and the affected MPI object.
+//! Errors of MPI functions (MPI-3.1, chapter 8). An error consists of the cause and the MPI object whose error
+//! handler is called.
 
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -7,18 +8,18 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::TypeError;
 use mcpsim_core::mpi::fault::Fault;
 
-/// Reason why an MPI function failed. The contents are boxed to keep `MpiResult` small.
+/// Error of an MPI function. The contents are in a heap allocation to keep `MpiResult` small.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MpiError(Box<Reason>);
 
-/// Error class, message text and affected object of an error.
+/// Error class, message text and MPI object of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason {
-    /// Error class, or error code if the program has added the error.
+    /// Error class, or an error code that the program has added.
     pub class: c_int,
     /// Message text, which states the actual and the expected value.
     pub what: String,
-    /// MPI object whose error handler is called.
+    /// MPI object whose error handler is called for the error.
     pub on: On,
 }
 
@@ -27,11 +28,11 @@ pub struct Reason {
 pub enum On {
     /// The communicator argument of the MPI function, or MPI_COMM_WORLD if the function has no communicator argument.
     World,
-    /// The communicator with this handle.
+    /// The communicator with the handle in the field.
     Comm(Handle),
-    /// The window with this handle.
+    /// The window with the handle in the field.
     Win(Handle),
-    /// No error handler is called, because one was already called.
+    /// No error handler is called, because an error handler was already called for the error.
     Nobody,
 }
 

@@ -22,7 +22,7 @@ struct Handler {
     of: Holder,
     function: HandlerFunction,
     /// Number of handles that the program has for the error handler. An error handler that an MPI object uses remains
-    /// valid even if this number is 0.
+    /// valid even if the program has no handle for it.
     handles: u32,
 }
 
@@ -61,12 +61,12 @@ impl Errors {
         Errors { handlers: RefCell::new(HandleTable::new(HandleKind::Errhandler)), added: RefCell::new(Vec::new()) }
     }
 
-    /// Adds an error handler and returns its handle.
+    /// Adds an error handler to the rank's table and returns the handle of the error handler.
     pub fn add_handler(&self, of: Holder, function: HandlerFunction) -> Handle {
         self.handlers.borrow_mut().insert(Handler { of, function, handles: 1 })
     }
 
-    /// Checks that objects of the kind `of` can use the error handler with this handle.
+    /// Checks that MPI objects of the class `of` can use the error handler `handle`.
     pub fn usable(&self, of: Holder, handle: Handle) -> MpiResult {
         if is_predefined(handle) {
             return Ok(());
@@ -80,7 +80,7 @@ impl Errors {
         }
     }
 
-    /// Counts another handle for an error handler that an MPI object uses.
+    /// Counts another handle of the program for an error handler that an MPI object uses.
     pub fn hand_out(&self, handle: Handle) {
         if let Some(handler) = self.handlers.borrow_mut().get_mut(handle) {
             handler.handles += 1;
@@ -123,7 +123,7 @@ impl Errors {
         Ok(())
     }
 
-    /// Returns the error class of the error code.
+    /// Returns the error class of the error code `code`.
     pub fn class(&self, code: c_int) -> Option<c_int> {
         if class_text(code).is_some() {
             return Some(code);
@@ -131,7 +131,7 @@ impl Errors {
         self.added.borrow().get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.class)
     }
 
-    /// Returns the text of the error code.
+    /// Returns the text of the error code `code`.
     pub fn text(&self, code: c_int) -> Option<Cow<'static, str>> {
         let added = self.added.borrow();
         let own = || added.get(code.wrapping_sub(FIRST_ADDED) as usize).map(|added| added.text.clone().into());
@@ -176,7 +176,7 @@ impl MpiProcess {
         match self.errors.function(handler) {
             Some(function) => {
                 let (mut object, mut code) = (object, class);
-                // SAFETY: the program registered this function with this signature, and both pointers point to local
+                // SAFETY: the program registered the function with this signature, and both pointers point to local
                 // variables.
                 self.call_back(|| unsafe { function(&mut object, &mut code) });
                 class

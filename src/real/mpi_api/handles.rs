@@ -1,9 +1,9 @@
-//! Handles of MPI objects that a program creates. A handle contains the index and the kind of the object. Handles of
-//! the wrong kind are therefore detected.
+//! Handles of MPI objects that a program creates. A handle contains the index and the type of the object, such as
+//! communicator or datatype. The simulator therefore detects handles of the wrong type.
 
 use mcpsim_core::mpi::abi::{FIRST_USER, Handle};
 
-/// Kinds of MPI objects. The low bits of a handle contain the kind.
+/// Types of MPI objects. The low bits of a handle contain the type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 #[allow(missing_docs)]
@@ -21,33 +21,33 @@ pub enum HandleKind {
 
 const KIND_BITS: u32 = 4;
 
-/// MPI objects of one kind that a rank has created.
+/// MPI objects of one type, such as communicator, that a rank has created.
 #[derive(Debug)]
 pub struct HandleTable<T> {
     kind: HandleKind,
     entries: Vec<Option<T>>,
     free: Vec<u32>,
-    /// Handles of new objects. The value is `None` if new objects are not tracked.
+    /// Handles of new MPI objects. The value is `None` if the table does not track new objects.
     recent: Option<Vec<Handle>>,
 }
 
 impl<T> HandleTable<T> {
-    /// Creates an empty table for objects of the kind `kind`.
+    /// Creates an empty table for MPI objects of the type `kind`.
     pub const fn new(kind: HandleKind) -> Self {
         HandleTable { kind, entries: Vec::new(), free: Vec::new(), recent: None }
     }
 
-    /// Starts tracking new objects; see [`HandleTable::take_recent`].
+    /// Starts tracking new MPI objects; see [`HandleTable::take_recent`].
     pub fn track(&mut self) {
         self.recent = Some(Vec::new());
     }
 
-    /// Returns the handles of objects that were inserted since the last call of this function.
+    /// Returns the handles of MPI objects that were inserted since the last call of `take_recent`.
     pub fn take_recent(&mut self) -> Vec<Handle> {
         self.recent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Inserts an object and returns its handle.
+    /// Inserts an MPI object and returns the object's handle.
     #[inline(always)]
     pub fn insert(&mut self, object: T) -> Handle {
         let index = match self.free.pop() {
@@ -67,7 +67,7 @@ impl<T> HandleTable<T> {
         handle
     }
 
-    /// Returns the handle that the next inserted object will have.
+    /// Returns the handle that the next inserted MPI object will have.
     pub fn next_handle(&self) -> Handle {
         let index = self.free.last().map_or(self.entries.len(), |&index| index as usize);
         FIRST_USER + (index << KIND_BITS | self.kind as usize)
@@ -78,20 +78,20 @@ impl<T> HandleTable<T> {
         (rest & ((1 << KIND_BITS) - 1) == self.kind as usize).then_some(rest >> KIND_BITS)
     }
 
-    /// Returns the object of `handle`, if the object is in the table.
+    /// Returns the MPI object of `handle`, if the object is in the table.
     #[inline]
     pub fn get(&self, handle: Handle) -> Option<&T> {
         self.entries.get(self.index(handle)?)?.as_ref()
     }
 
-    /// Variant of [`HandleTable::get`] that returns a mutable reference.
+    /// Variant of [`HandleTable::get`] that returns a mutable reference to the MPI object.
     #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         let index = self.index(handle)?;
         self.entries.get_mut(index)?.as_mut()
     }
 
-    /// Removes and drops the object of `handle`.
+    /// Removes and drops the MPI object of `handle`.
     #[inline]
     pub fn discard(&mut self, handle: Handle) {
         if let Some(index) = self.index(handle)
@@ -103,7 +103,7 @@ impl<T> HandleTable<T> {
         }
     }
 
-    /// Removes and returns the object of `handle`. New objects may reuse the handle.
+    /// Removes and returns the MPI object of `handle`. New objects may reuse the handle.
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         let index = self.index(handle)?;
         let object = self.entries.get_mut(index)?.take()?;
@@ -111,7 +111,7 @@ impl<T> HandleTable<T> {
         Some(object)
     }
 
-    /// Iterates over all objects with their handles.
+    /// Iterates over all MPI objects of the table with their handles.
     pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
         let handle = |index: usize| FIRST_USER + (index << KIND_BITS | self.kind as usize);
         self.entries.iter().enumerate().filter_map(move |(index, entry)| Some((handle(index), entry.as_ref()?)))

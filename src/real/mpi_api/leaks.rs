@@ -9,11 +9,11 @@ use crate::mpi_api::request::{Operation, Request};
 use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::mpi::abi::Handle;
 
-/// Number of leaked objects by kind of mistake, kind of object and position of the call that created the object.
+/// Number of leaked MPI objects by class of mistake, type of object and position of the call that created the object.
 type Left = BTreeMap<(MistakeKind, &'static str, String), usize>;
 
 impl MpiProcess {
-    /// Stores the current call as the creator of the object with this handle, if leaks are checked.
+    /// Stores the running MPI call as the creator of the MPI object with the handle `handle`, if leaks are checked.
     #[inline]
     pub fn note_maker(&self, handle: Handle) {
         if self.job.options.checks.leaks {
@@ -27,7 +27,7 @@ impl MpiProcess {
         self.makers.borrow_mut().insert(handle, maker);
     }
 
-    /// Starts tracking new objects in all handle tables.
+    /// Starts tracking new MPI objects in all handle tables of the rank.
     pub fn track_objects(&self) {
         self.messages.borrow_mut().track();
         self.groups.borrow_mut().track();
@@ -37,7 +37,7 @@ impl MpiProcess {
         self.types.borrow_mut().track();
     }
 
-    /// Records the MPI function that is about to return as the creator of all new objects.
+    /// Stores the MPI function that is about to return as the creator of all new MPI objects.
     #[cold]
     pub fn note_new_objects(&self) {
         let recent = [
@@ -74,7 +74,7 @@ impl MpiProcess {
         }
     }
 
-    /// Counts a request that the rank has not completed. An uncompleted collective is always a mistake, because the
+    /// Counts a request that the rank has not completed. An incomplete collective is always a mistake, because the
     /// receive buffer may not contain the data yet.
     fn add_request_left(&self, left: &mut Left, handle: Handle, request: &Request) {
         let kind = if request.active { MistakeKind::UnfinishedRequest } else { MistakeKind::Leak };

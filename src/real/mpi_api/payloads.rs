@@ -5,39 +5,40 @@ use std::cell::RefCell;
 
 use mcpsim_core::rank::{Data, Payload};
 
-/// Maximum size in bytes of buffers in the first size class.
+/// Maximum size in bytes of message buffers in the first size class.
 const SHORT: usize = 4096;
-/// Maximum size in bytes of buffers in the pool. The sizes of classes above `SHORT` are powers of two. Longer buffers
-/// are freed.
+/// Maximum size in bytes of message buffers in the pool. The sizes of size classes above `SHORT` are powers of two.
+/// Longer buffers are freed.
 const LONGEST_KEPT: usize = SHORT << (CLASSES - 1);
 const CLASSES: usize = 12;
-/// Maximum number of pooled buffers per size class and thread.
+/// Maximum number of pooled message buffers per size class and host thread.
 const MOST_KEPT: usize = 4096;
-/// Maximum total size in bytes of long buffers in the pool of a thread.
+/// Maximum total size in bytes of long message buffers in the pool of a host thread.
 const MOST_BYTES: usize = 64 << 20;
 
 thread_local! {
     static KEPT: RefCell<Kept> = const { RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0 }) };
 }
 
-/// Buffer pool of a thread.
+/// Pool of message buffers of a host thread.
 struct Kept {
     classes: [Vec<Data>; CLASSES],
-    /// Total size in bytes of the long buffers in the pool.
+    /// Total size in bytes of the long message buffers in the pool.
     bytes: usize,
 }
 
-/// Returns the size class of long buffers with room for `size` bytes.
+/// Returns the size class of long message buffers with room for `size` bytes.
 fn class_for(size: usize) -> usize {
     (size.next_power_of_two() / SHORT).ilog2() as usize
 }
 
-/// Returns the number of bytes that a buffer with this capacity contributes to the total size of long buffers.
+/// Returns the number of bytes that a message buffer of the capacity `capacity` contributes to the total size of long
+/// buffers.
 fn long(capacity: usize) -> usize {
     if capacity <= SHORT { 0 } else { capacity }
 }
 
-/// Returns an empty buffer with room for `size` bytes.
+/// Returns an empty message buffer with room for `size` bytes.
 #[inline]
 pub fn buffer(size: usize) -> Data {
     if size > SHORT {
@@ -96,7 +97,7 @@ fn long_done(data: Data) {
 
 impl Kept {
     fn keep(&mut self, data: Data) {
-        // The buffer belongs to the largest size class whose buffers fit in its capacity.
+        // The message buffer belongs to the largest size class whose buffers fit in the buffer's capacity.
         let class = (data.capacity() / SHORT).ilog2() as usize;
         self.make_room(long(data.capacity()), class);
         let bytes = self.bytes + long(data.capacity());
@@ -106,8 +107,8 @@ impl Kept {
         }
     }
 
-    /// Frees long buffers of other size classes, which were used less recently, to make room for a buffer of `size`
-    /// bytes.
+    /// Frees long message buffers of other size classes, which were used less recently, to make room for a buffer of
+    /// `size` bytes.
     fn make_room(&mut self, size: usize, class: usize) {
         if self.bytes + size <= MOST_BYTES {
             return;

@@ -1,4 +1,5 @@
-//! State of a rank that MPI functions use: the `Process`, and the MPI objects to which the rank's handles refer.
+//! State of a simulated rank that MPI functions use: the `Process`, and the MPI objects to which the rank's handles
+//! refer.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -25,18 +26,18 @@ use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::info::Info;
 use mcpsim_core::rank::{Buffer, Call, FailureKind, Message, Payload, Requests, Served, Which};
 
-/// A rank with its MPI objects. The fields that every MPI call uses are first.
+/// A simulated rank with its MPI objects. The fields that every MPI call uses are first.
 #[repr(C)]
 pub struct MpiProcess {
     /// State of the rank that is independent of MPI. The field is first, as [`Interface`] requires.
     process: Process,
     pub world: Rc<Comm>,
-    /// Communicator argument of the current MPI call, if the argument is not MPI_COMM_WORLD. Errors of the call use the
-    /// error handler of this communicator.
+    /// Communicator argument of the current MPI call, if the argument is not MPI_COMM_WORLD. Errors of the call use
+    /// the error handler of the stored communicator.
     pub given: Cell<Option<Handle>>,
-    /// Number of communicators and windows to which this rank has assigned a number.
+    /// Number of communicators and windows for which the rank has created an identifier.
     numbered: Cell<u32>,
-    /// Operations whose requests the program freed before they completed.
+    /// Communication operations whose requests the program freed before the operations completed.
     pub abandoned: RefCell<Vec<Request>>,
     pub requests: RefCell<HandleTable<Request>>,
     /// Nonblocking collectives of the rank that have not completed.
@@ -58,11 +59,11 @@ pub struct MpiProcess {
     pub tools: Cell<u32>,
     /// Address and size of the memory that the program has attached for buffered sends.
     pub buffer: Cell<(*mut u8, usize)>,
-    /// Numbers of the program's message buffers by address. Buffers are numbered in the order of first use.
+    /// Identifiers of the program's message buffers by address. The identifiers are in the order of first use.
     buffers: RefCell<FxHashMap<usize, u32>>,
-    /// Call that created each MPI object, by handle. The map is empty unless leaks are checked.
+    /// Call that created each MPI object, by handle of the object. The map is empty unless leaks are checked.
     pub makers: RefCell<HashMap<Handle, String>>,
-    /// Function and arguments of the collective that the rank is calling, if the check of calls is enabled.
+    /// Function and arguments of the collective that the rank is calling, if the check of MPI calls is enabled.
     pub compared: RefCell<Option<(&'static str, ComparedArguments)>>,
 }
 
@@ -75,7 +76,7 @@ impl Deref for MpiProcess {
     }
 }
 
-// SAFETY: the type is `repr(C)` and its first field is the `Process`.
+// SAFETY: the type is `repr(C)` and the first field is the `Process`.
 unsafe impl Interface for MpiProcess {
     fn new(process: Process) -> Self {
         let size = process.size();
@@ -130,7 +131,7 @@ unsafe impl Interface for MpiProcess {
 /// Starts the MPI function `name` and returns the calling rank.
 #[inline]
 pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
-    // SAFETY: only [`super::RealProgram`] and strands run ranks, and all their ranks are of the type `MpiProcess`.
+    // SAFETY: only [`super::RealProgram`] and strands run ranks, and all ranks are of the type `MpiProcess`.
     let Some(process) = (unsafe { current_as::<MpiProcess>() }) else { no_rank(name) };
     process.function.set(name);
     process.counts.enter(name);
@@ -152,8 +153,8 @@ fn no_rank(name: &str) -> ! {
 
 impl MpiProcess {
     /// Waits until virtual time reaches the clock of the rank. Loads and stores of shared memory take effect when the
-    /// rank's code runs. Because of this wait, ranks that share memory run in the order of virtual time, for any number
-    /// of workers.
+    /// rank's code runs. With the wait, ranks that share memory run in the order of virtual time, for any number of
+    /// workers.
     #[cold]
     pub fn wait_for_own_time(&self) {
         self.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: false });
@@ -188,10 +189,10 @@ impl MpiProcess {
     /// Deletes the attributes of the predefined communicators in MPI_Finalize.
     ///
     /// # Errors
-    /// Errors that delete functions of attributes return.
+    /// Errors that the delete functions of attributes return.
     pub fn finalise(&self) -> MpiResult {
-        // The standard requires this only for MPI_COMM_SELF (MPI-3.1, section 8.7.1). MPI libraries also delete the
-        // attributes of MPI_COMM_WORLD.
+        // The standard requires the deletion of attributes only for MPI_COMM_SELF (MPI-3.1, section 8.7.1). MPI
+        // libraries also delete the attributes of MPI_COMM_WORLD.
         for comm in [&self.itself, &self.world] {
             let list = comm.attributes.take();
             self.delete_attributes(comm.handle, list)?;
@@ -227,11 +228,11 @@ impl MpiProcess {
         }
     }
 
-    /// Returns an unused number for a new communicator or window. Concurrent calls of other ranks return different
-    /// numbers. If no number is free, the result is [`MOST_COMMS`].
+    /// Returns an unused identifier for a new communicator or window. Concurrent calls of other ranks return
+    /// different identifiers. If no identifier is free, the result is [`MOST_COMMS`].
     pub fn new_comm(&self) -> u32 {
         let given = self.numbered.get();
-        // The numbers 0 and 1 belong to MPI_COMM_WORLD and MPI_COMM_SELF.
+        // The communicator identifiers 0 and 1 belong to MPI_COMM_WORLD and MPI_COMM_SELF.
         let number = 2 + u64::from(given) * u64::from(self.size()) + u64::from(self.rank);
         if number >= u64::from(MOST_COMMS) {
             return MOST_COMMS;
@@ -240,7 +241,7 @@ impl MpiProcess {
         number as u32
     }
 
-    /// Adds the communicator that `make` creates, and returns its handle.
+    /// Adds the communicator that `make` creates, and returns the handle of the communicator.
     pub fn add_comm(&self, make: impl FnOnce(Handle) -> Comm) -> Handle {
         // The communicator stores its own handle, so the handle is determined before the communicator is created.
         let mut comms = self.comms.borrow_mut();
@@ -251,8 +252,8 @@ impl MpiProcess {
         handle
     }
 
-    /// Returns the number of the buffer at `address` for a message of `size` bytes, if the cost of the message depends
-    /// on its buffer.
+    /// Returns the identifier of the message buffer at `address` for a message of `size` bytes, if the cost of the
+    /// message depends on the buffer.
     #[inline]
     pub fn buffer_at(&self, address: *const u8, size: usize) -> Buffer {
         let counts = self.job.states_buffers && size as u64 >= Buffer::LEAST_MESSAGE && !address.is_null();
@@ -266,7 +267,7 @@ impl MpiProcess {
         Buffer::numbered(*buffers.entry(address as usize).or_insert(next))
     }
 
-    /// Returns the message payload for `data`.
+    /// Returns the message payload that contains the bytes `data`.
     pub fn payload(&self, data: Vec<u8>) -> Payload {
         (!data.is_empty()).then(|| Box::new(data))
     }

@@ -1,4 +1,4 @@
-//! Requests of a rank (MPI-3.1, sections 3.7 to 3.9 and 12.2) and their completion.
+//! MPI requests of a rank (MPI-3.1, sections 3.7 to 3.9 and 12.2) and the completion of requests.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
@@ -18,29 +18,30 @@ use mcpsim_core::rank::{Completion, Data, Message, Pattern, RequestId};
 /// An MPI request of a rank.
 #[derive(Debug)]
 pub struct Request {
-    /// Request number of the engine, or [`COMPLETE`] if the operation has no request in the engine.
+    /// Request identifier of the simulation engine, or [`COMPLETE`] if the operation has no request in the engine.
     pub engine: RequestId,
     pub operation: Operation,
     pub comm: Rc<Comm>,
-    /// Start parameters of a persistent request.
+    /// Start arguments of a persistent request.
     pub persistent: Option<Box<Persistent>>,
     /// True if the operation was started and has not completed. The value is always true for requests that are not
     /// persistent.
     pub active: bool,
 }
 
-/// Operation that a request represents.
+/// Operation that an MPI request represents.
 #[derive(Clone, Debug)]
 pub enum Operation {
-    /// A send. The engine already has the message.
+    /// A send whose message the simulation engine already has.
     Send,
-    /// A receive into this buffer.
+    /// A receive into the buffer in the field.
     Recv(ReceiveBuffer),
-    /// A strand that runs the nonblocking MPI function `function`. The strand stores its result in `result`.
+    /// A nonblocking MPI function named `function`, which runs in a strand of the rank. The strand stores the
+    /// function's result in `result`.
     Strand { function: &'static str, result: Rc<RefCell<MpiResult>> },
     /// A generalised request, which the program completes.
     Generalised(Rc<Generalised>),
-    /// An operation that is complete when it starts, with this status.
+    /// An operation that is complete when it starts, with the status in the field.
     Nothing(Status),
 }
 
@@ -52,7 +53,7 @@ pub struct ReceiveBuffer {
     pub datatype: DatatypeRef,
 }
 
-/// Start parameters of a persistent request.
+/// Start arguments of a persistent request.
 #[derive(Clone, Debug)]
 pub enum Persistent {
     /// A persistent send, created with MPI_Send_init or the function of another send mode.
@@ -88,8 +89,8 @@ pub fn empty_status() -> Status {
     Status { source: abi::MPI_ANY_SOURCE, tag: abi::MPI_ANY_TAG, ..Status::default() }
 }
 
-/// Copies all fields of `status` except the error field to the program's status (MPI-3.1, section 3.2.5). Fields are
-/// copied one by one, because a wide load of recently written fields would stall on store forwarding.
+/// Copies all fields of `status` except the error field to the program's status (MPI-3.1, section 3.2.5). The fields
+/// are copied one by one, because a wide load of recently written fields would stall on store forwarding.
 ///
 /// # Safety
 /// `to` is MPI_STATUS_IGNORE or a valid status.
@@ -106,15 +107,15 @@ pub unsafe fn put_status(to: *mut Status, status: Status) {
 }
 
 impl Request {
-    /// Creates an active request for an operation on `comm`.
+    /// Creates an active request for an operation on the communicator `comm`.
     pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {
         Request { engine, operation, comm, persistent: None, active: true }
     }
 }
 
 impl ReceiveBuffer {
-    /// Stores the data of a received message in the buffer and sets `status`. Returns an error if the message is longer
-    /// than the buffer.
+    /// Stores the data of a received message in the program's buffer and sets `status`. Returns an error if the
+    /// message is longer than the buffer.
     ///
     /// # Safety
     /// The buffer has room for `count` elements of the datatype, and `status` is MPI_STATUS_IGNORE or a valid status.
@@ -139,7 +140,7 @@ impl ReceiveBuffer {
             }
             let data = &payload[..room.min(size)];
             // SAFETY: the caller guarantees that the buffer has room for `count` elements, and `data` is limited to
-            // that size.
+            // `count` elements.
             unsafe { self.datatype.unpack(self.buffer, self.count, data) };
             payloads::done(Some(payload));
         }

@@ -1,5 +1,5 @@
-//! Datatypes of a rank (MPI-3.1, chapter 4). The table contains the state that the program can change, by datatype
-//! handle.
+//! Datatypes of a rank (MPI-3.1, chapter 4). The table of datatypes contains the state that the program can change,
+//! by datatype handle.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -52,7 +52,7 @@ impl Types {
         Types { derived: HandleTable::new(HandleKind::Datatype), named: BTreeMap::new(), fortran: Vec::new() }
     }
 
-    /// Adds a datatype to the table and returns its handle.
+    /// Adds a datatype to the table and returns the handle of the datatype.
     pub fn insert(&mut self, datatype: Type, committed: bool) -> Handle {
         self.derived.insert(Derived { datatype, committed, notes: Notes::default() })
     }
@@ -72,8 +72,8 @@ impl Types {
         handle
     }
 
-    /// Returns a handle for a component of another datatype. A named datatype keeps its handle, and any other datatype
-    /// receives a new handle.
+    /// Returns a handle for a component of another datatype. A named datatype keeps its handle, and a derived
+    /// datatype receives a new handle.
     pub fn part(&mut self, datatype: &Type) -> Handle {
         match datatype.handle() {
             Some(handle) => handle,
@@ -120,7 +120,7 @@ impl Types {
         Ok(())
     }
 
-    /// Removes a handle. Pending operations still refer to the datatype.
+    /// Removes a datatype handle. Pending operations still refer to the datatype.
     pub fn remove(&mut self, handle: Handle) {
         self.derived.remove(handle);
     }
@@ -167,7 +167,7 @@ impl MpiProcess {
         }
     }
 
-    /// Calls `of` with the datatype of `handle` and returns the result. The datatype need not be committed.
+    /// Calls `of` with the datatype of `handle` and returns the result of `of`. The datatype need not be committed.
     ///
     /// # Errors
     /// MPI_ERR_TYPE if the handle is not a valid datatype.
@@ -188,10 +188,11 @@ impl MpiProcess {
     }
 }
 
-/// Lowest address that can contain data. MPI_BOTTOM, MPI_IN_PLACE and other constants have lower addresses.
+/// Lowest address that can contain data of a program. MPI_BOTTOM, MPI_IN_PLACE and other constants have lower
+/// addresses.
 const LOWEST: usize = 4096;
 
-/// Rejects buffers that include addresses that cannot contain data.
+/// Rejects buffers with addresses that cannot contain data of a program.
 ///
 /// # Errors
 /// MPI_ERR_BUFFER if the `count` items at `base` include the null page.

@@ -1,10 +1,10 @@
-//! Windows of a rank (MPI-3.1, chapter 11). Other ranks access the memory of a window by messages, which the target
-//! rank serves without its program's participation.
+//! MPI windows of a rank (MPI-3.1, chapter 11). Other ranks access the memory of a window by messages. The simulator
+//! serves the messages at the target rank without the target's program.
 //!
-//! Operations of an origin are messages in the context [`mcpsim_core::rank::SERVICE`]. The module `wire` defines the
-//! format of these messages, and `origin` sends the messages. The module `target` applies operations to the target's
-//! memory and answers with ordinary messages in the context of the window. The module `epoch` checks access and
-//! exposure epochs. The module `make` creates windows.
+//! Operations of an origin rank are messages in the message context [`mcpsim_core::rank::SERVICE`]. The module `wire`
+//! defines the format of the messages, and `origin` sends the messages. The module `target` applies operations to the
+//! target's memory and answers with ordinary messages in the message context of the window. The module `epoch` checks
+//! access and exposure epochs. The module `make` creates windows.
 
 mod conflicts;
 mod epoch;
@@ -36,30 +36,30 @@ use mcpsim_core::rank::{CARRIED, Context};
 use origin::Origin;
 use target::Exposed;
 
-/// A window as one of its ranks sees it.
+/// State of a window at one of the window's ranks.
 #[derive(Debug)]
 pub struct Window {
     pub handle: Handle,
-    /// Communicator of the window's ranks. Answers of targets and collectives of the window use the contexts of this
-    /// communicator.
+    /// Communicator of the window's ranks. Answers of targets and collectives of the window use the message contexts
+    /// of this communicator.
     pub comm: Rc<Comm>,
-    /// Address of this rank's memory in the window (MPI_WIN_BASE).
+    /// Address of the rank's memory in the window (MPI_WIN_BASE).
     pub base: *mut u8,
-    /// Size of this rank's memory in bytes (MPI_WIN_SIZE).
+    /// Size of the rank's window memory in bytes (MPI_WIN_SIZE).
     pub size: Aint,
-    /// Unit of displacements in this rank's memory, in bytes (MPI_WIN_DISP_UNIT).
+    /// Unit of displacements in the rank's window memory, in bytes (MPI_WIN_DISP_UNIT).
     pub unit: c_int,
     /// Function that created the window (MPI_WIN_CREATE_FLAVOR).
     pub flavor: c_int,
     /// Memory model of the window (MPI_WIN_MODEL).
     pub model: c_int,
-    /// Size and displacement unit of every rank's memory, or `None` if the ranks differ.
+    /// Size and displacement unit of every rank's window memory, or `None` if the ranks have different values.
     everywhere: Option<WindowSize>,
-    /// Address, size and displacement unit of each rank's memory, for windows in shared memory.
+    /// Address, size and displacement unit of each rank's window memory, for windows in shared memory.
     pub shared: Vec<(*mut u8, WindowSize)>,
-    /// Memory of this rank as declared when the window was created, for crash reports.
+    /// Window memory of the rank as declared when the window was created, for crash reports.
     given: GivenMemory,
-    /// Memory that was allocated with the window. MPI_Win_free frees this memory.
+    /// Memory that was allocated with the window. MPI_Win_free frees the memory.
     memory: RefCell<Option<make::WindowMemory>>,
     origin: RefCell<Origin>,
     exposed: RefCell<Exposed>,
@@ -68,8 +68,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the predefined attributes of the window. The values are addresses, as MPI_Win_get_attr returns them
-    /// (MPI-3.1, section 11.2.6).
+    /// Returns the predefined attributes of the window. The attribute values are addresses, as MPI_Win_get_attr
+    /// returns the values (MPI-3.1, section 11.2.6).
     fn predefined(&self) -> Attributes {
         vec![
             (abi::MPI_WIN_BASE, self.base as usize),
@@ -80,25 +80,25 @@ impl Window {
         ]
     }
 
-    /// Returns the number of the window, which is the same on all ranks of the window.
+    /// Returns the identifier of the window, which is the same on all ranks of the window.
     fn number(&self) -> u32 {
         self.comm.local.id()
     }
 
-    /// Returns the message context in which targets answer.
+    /// Returns the message context in which targets of the window answer.
     fn context(&self) -> Context {
         CARRIED | self.comm.context()
     }
 
-    /// Creates an error of the class `class` that is assigned to this window.
+    /// Creates an error of the class `class` that is assigned to the window.
     pub fn error(&self, class: c_int, what: impl Into<String>) -> MpiError {
         MpiError::new(class, what).on_win(self.handle)
     }
 
-    /// Converts a rank argument to a rank of the window's group. Returns `None` for MPI_PROC_NULL.
+    /// Converts a rank argument to a rank of the window's group. The result is `None` for MPI_PROC_NULL.
     ///
     /// # Errors
-    /// MPI_ERR_RANK if the rank is outside the communicator.
+    /// MPI_ERR_RANK if the rank is outside the window's group.
     pub fn target(&self, rank: c_int) -> MpiResult<Option<u32>> {
         if rank == abi::MPI_PROC_NULL {
             return Ok(None);
@@ -121,7 +121,7 @@ impl Window {
 #[derive(Debug)]
 pub struct Windows {
     pub table: HandleTable<Rc<Window>>,
-    /// Windows by window number. Messages of one-sided operations contain this number.
+    /// Windows by window identifier, which messages of one-sided operations contain.
     numbers: HashMap<u32, Rc<Window>>,
 }
 

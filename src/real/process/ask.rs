@@ -1,4 +1,4 @@
-//! Sends calls of MPI functions to the engine, through the handle of the current fiber.
+//! Sends calls of MPI functions to the simulation engine, through the handle of the current fiber.
 #![allow(unsafe_code)]
 
 use std::mem::ManuallyDrop;
@@ -8,14 +8,14 @@ use mcpsim_core::rank::{Call, Completion, FiberHandle, Reply, ReplyKind, Request
 use mcpsim_core::units::SimSpan;
 
 impl Process {
-    /// Sends a call to the engine and passes the engine's reply to `take`.
+    /// Sends a call to the simulation engine and passes the engine's reply to `take`.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_made(|| ManuallyDrop::new(call), take)
     }
 
-    /// Variant of [`Process::call`] for frequent calls. The call is constructed in its final location and is not
-    /// copied.
+    /// Variant of [`Process::call`] for frequent engine calls. The call is constructed in its final location and is
+    /// not copied.
     #[inline(always)]
     pub fn call_made<R>(&self, make: impl FnOnce() -> ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -27,7 +27,7 @@ impl Process {
         })
     }
 
-    /// Variant of [`Process::call`] for calls that need no drop.
+    /// Variant of [`Process::call`] for engine calls whose values need no drop.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -37,11 +37,12 @@ impl Process {
         })
     }
 
-    /// Charges the preceding local execution block and returns the fiber handle of the current task. If the engine does
-    /// not answer calls immediately, [`crate::process::program::RealProgram`] charges the block later.
+    /// Charges the preceding local execution block and returns the fiber handle of the current task. If the
+    /// simulation engine does not answer calls immediately, [`crate::process::program::RealProgram`] charges the
+    /// block later.
     #[inline(always)]
     pub(super) fn charged_handle(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs this code, so the handle is alive.
+        // SAFETY: the handle belongs to the fiber that runs the current code, so the handle is alive.
         let handle = unsafe { &*self.handle.get() };
         if handle.asks() {
             let charge = self.take_charge();
@@ -52,31 +53,31 @@ impl Process {
         handle
     }
 
-    /// Sends a call to the engine that is answered with `Done`.
+    /// Sends a call to the simulation engine. The engine must answer the call with `Done`.
     #[inline(always)]
     pub fn call_done(&self, call: Call) {
         self.call(call, |_| ());
     }
 
-    /// Sends a call that starts an operation, and returns the request of the operation.
+    /// Sends an engine call that starts an operation, and returns the request of the operation.
     #[inline(always)]
     pub fn call_start(&self, call: Call) -> RequestId {
         self.call(call, started)
     }
 
-    /// Sends a call to the engine and passes the completions in the reply to `take`.
+    /// Sends a call to the simulation engine and passes the completions in the reply to `take`.
     #[inline(always)]
     pub fn call_completed<R>(&self, call: Call, take: impl FnOnce(&mut [Completion]) -> R) -> R {
         self.call(call, |reply| take(completed(reply)))
     }
 
-    /// Waits for requests and discards their results.
+    /// Waits for the requests `requests` and discards the results of the operations.
     pub fn complete(&self, requests: Requests) {
         self.call_done(Call::Complete(requests));
     }
 }
 
-/// Returns the request in the engine's reply.
+/// Returns the request in the simulation engine's reply.
 #[inline]
 pub fn started(reply: &mut Reply<'_>) -> RequestId {
     match reply.kind {
@@ -85,7 +86,7 @@ pub fn started(reply: &mut Reply<'_>) -> RequestId {
     }
 }
 
-/// Returns the completions in the engine's reply.
+/// Returns the completions in the simulation engine's reply.
 #[inline]
 pub fn completed<'r>(reply: &'r mut Reply<'_>) -> &'r mut [Completion] {
     match &mut reply.kind {

@@ -7,42 +7,42 @@ use super::signature::Signature;
 use mcpsim_core::engine::{Mistake, MistakeKind};
 use mcpsim_core::rank::Rank;
 
-/// Call of a collective function by one rank.
+/// Call of an MPI collective by one rank.
 #[derive(Debug)]
 pub struct CollectiveRecord {
     /// Calling rank in MPI_COMM_WORLD.
     pub rank: Rank,
     /// Calling rank in the communicator of the collective.
     pub member: u32,
-    /// Function and position of the call, such as "MPI_Bcast at ring.c:42".
+    /// MPI function and source position of the call, such as "MPI_Bcast at ring.c:42".
     pub position: String,
     /// Name of the MPI function.
     pub function: &'static str,
-    /// Arguments that must match the arguments of other ranks.
+    /// Arguments of the collective that must match the arguments of other ranks.
     pub arguments: ComparedArguments,
 }
 
 /// Arguments of a collective that must be consistent between ranks.
 #[derive(Debug, Default)]
 pub struct ComparedArguments {
-    /// Root argument, for collectives with a root.
+    /// Root argument of the collective, for collectives with a root.
     pub root: Option<i32>,
-    /// Name of the reduction operator.
+    /// Name of the reduction operator of the collective.
     pub operator: Option<&'static str>,
-    /// Signatures of data that must be equal on all ranks.
+    /// Type signatures of data that must be equal on all ranks.
     pub alike: Vec<Signature>,
-    /// Signatures of the data that the rank sends to each rank.
+    /// Type signatures of the data that the rank sends to each rank.
     pub sent: Option<PeerSignatures>,
-    /// Signatures of the data that the rank receives from each rank.
+    /// Type signatures of the data that the rank receives from each rank.
     pub received: Option<PeerSignatures>,
 }
 
-/// Signatures of the data that are sent to each rank, or received from each rank.
+/// Type signatures of the data that a rank sends to each rank, or receives from each rank.
 #[derive(Clone, Debug)]
 pub enum PeerSignatures {
-    /// All ranks have the same signature.
+    /// All peer ranks have the same type signature.
     Same(Signature),
-    /// Each rank has its own signature.
+    /// Each peer rank has its own type signature.
     Each(Vec<Signature>),
 }
 
@@ -62,17 +62,17 @@ impl PeerSignatures {
     }
 }
 
-/// Key of a collective operation: number of its communicator, first rank of the communicator, and sequence number in
-/// the communicator.
+/// Key of a collective operation: identifier of the communicator, first rank of the communicator, and sequence number
+/// of the operation in the communicator.
 pub type CollectiveKey = (u32, Rank, u32);
 
-/// Calls of collectives that only some of the ranks have called so far.
+/// MPI collectives that only some of the ranks have called so far.
 #[derive(Debug, Default)]
 pub struct CollectiveChecks(Mutex<HashMap<CollectiveKey, Vec<CollectiveRecord>>>);
 
 impl CollectiveChecks {
     /// Adds one rank's call of a collective whose communicator has `members` ranks. The call of the last rank returns
-    /// the mistakes of the collective.
+    /// the mistakes in the calls of the collective.
     pub fn add(&self, key: CollectiveKey, members: u32, record: CollectiveRecord) -> Vec<Mistake> {
         let mut open = self.0.lock().expect("nothing panics with this lock held");
         let records = open.entry(key).or_default();
@@ -92,7 +92,7 @@ impl CollectiveChecks {
     }
 }
 
-/// Compares the calls of one collective with the call of the lowest rank.
+/// Compares the calls of one collective by all ranks with the call of the lowest rank.
 fn judge(mut records: Vec<CollectiveRecord>) -> Vec<Mistake> {
     records.sort_unstable_by_key(|record| record.rank);
     let Some((first, others)) = records.split_first() else { return Vec::new() };
@@ -105,7 +105,7 @@ fn mistake(record: &CollectiveRecord, kind: MistakeKind, text: String) -> Mistak
     Mistake { rank: record.rank, kind, call, place, text }
 }
 
-/// Returns a mistake for the first difference between two calls of a collective.
+/// Returns a mistake for the first difference between two ranks' calls of a collective.
 fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistake> {
     let mismatch = |text| Some(mistake(record, MistakeKind::CollectiveMismatch, text));
     let (rank, position) = (first.rank, &first.position);
@@ -128,7 +128,7 @@ fn compare(first: &CollectiveRecord, record: &CollectiveRecord) -> Option<Mistak
     Some(mistake(record, MistakeKind::TypeMismatch, text))
 }
 
-/// Compares the data that each rank sends with the data that the other ranks expect.
+/// Compares the data that each rank sends in a collective with the data that the other ranks expect.
 fn compare_data(records: &[CollectiveRecord]) -> Vec<Mistake> {
     let sent = || records.iter().filter_map(|record| record.arguments.sent.as_ref());
     let received = || records.iter().filter_map(|record| record.arguments.received.as_ref());

@@ -1,8 +1,8 @@
 //! Replacements of C library functions whose effects or state ranks must not share: program end, time, standard
 //! streams, environment, signals, identity and working directory.
 //!
-//! Programs call the replacements instead of the functions of the C library, because all ranks run in one process. On
-//! threads that a program starts, the clock functions return the real time.
+//! Programs call the replacements instead of the functions of the C library, because all ranks run in one host
+//! process. On threads that a program starts, the clock functions return the real time.
 #![allow(unsafe_code)]
 
 mod alarms;
@@ -60,7 +60,7 @@ pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
-/// Tables of the replacement functions in the submodules.
+/// Tables of the replacement functions in the submodules of `clib`.
 const FUNCTIONS: [&[NamedFunction]; 34] = [
     alarms::FUNCTIONS,
     allocation::FUNCTIONS,
@@ -133,8 +133,8 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Exchanges the thread's state with the rank's state, if the rank has changed such state. The function is called
-    /// whenever the rank's code is resumed or suspended on this thread.
+    /// Exchanges the host thread's C library state with the rank's state, if the rank has changed such state. The
+    /// function is called whenever the rank's code is resumed or suspended on the host thread.
     #[inline(always)]
     pub fn swap(&self) {
         if self.surroundings.get() {
@@ -186,9 +186,9 @@ pub fn data(p: &Process, name: &str) -> Option<usize> {
     }
 }
 
-/// Sets `errno` to `number` and returns -1, the result of C library functions that fail.
+/// Sets `errno` to `number` and returns -1, which is the result of C library functions that fail.
 pub fn error(number: c_int) -> c_int {
-    // SAFETY: `__errno_location` returns a valid pointer to the `errno` of this thread.
+    // SAFETY: `__errno_location` returns a valid pointer to the `errno` of the current thread.
     unsafe { *libc::__errno_location() = number };
     -1
 }

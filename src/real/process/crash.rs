@@ -1,12 +1,13 @@
-//! Handles crashes of programs. A signal that would end the process ends the run instead, and the error message reports
-//! the position of the crash.
+//! Handles crashes of simulated programs. A signal that would end the host process ends the run instead, and the
+//! error message reports the position of the crash.
 //!
-//! The signal handler walks the stack. The handler then makes the rank's fiber return a last call, [`Call::Fail`], and
-//! the run ends in the usual way. Two kinds of crashes cannot be handled in this way: a crash of a thread without a
-//! rank, and a crash in the memory management of the C library, whose locks may be held. A separate thread waits for
-//! such crashes, reports them and ends the process.
+//! The signal handler walks the stack. The handler then makes the rank's fiber return a last engine call,
+//! [`Call::Fail`], and the run ends like any failed run. Two classes of crashes need a separate thread: a crash of a
+//! thread without a rank, and a crash in the memory management of the C library, whose locks may be held. The
+//! separate thread waits for such crashes, reports the crash and ends the host process.
 //!
-//! A crash while no rank's code runs is a crash of mcpsim. The previous action of the signal then handles the crash.
+//! A crash while no rank's code runs is a crash of mcpsim itself. The previous action of the signal then handles the
+//! crash.
 #![allow(unsafe_code)]
 
 mod look;
@@ -37,8 +38,8 @@ pub use report::{caller, calling_code, calling_codes};
 const SIGNALS: [c_int; 6] = [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV];
 /// Size of the signal handler's stack in bytes. A stack walk needs some tens of KiB.
 const STACK: usize = 256 << 10;
-/// Maximum size in bytes of a function's frame for the detection of stack overflows. The accesses of a function with a
-/// large frame may skip the guard page of the stack.
+/// Maximum size in bytes of a function's stack frame for the detection of stack overflows. The accesses of a function
+/// with a large frame may skip the guard page of the stack.
 const LARGEST_FRAME: usize = 1 << 30;
 
 /// Description of a crash.
@@ -47,23 +48,23 @@ pub struct Crash {
     pub signal: c_int,
     /// Reason of the signal (`si_code`), or [`CALLED`].
     pub code: c_int,
-    /// Memory address whose access failed.
+    /// Memory address of the failed access.
     pub address: usize,
     /// Error code of the processor for a page fault.
     pub error: i64,
-    /// Stack that overflowed, if the crash is a stack overflow.
+    /// Overflowed stack, if the crash is a stack overflow.
     pub overflow: Option<Overflow>,
     /// True if the rank has overwritten its whole stack, including the part above `main`.
     pub overwritten: bool,
     pub trace: StackTrace,
 }
 
-/// Stack that overflowed, with its size in bytes.
+/// Overflowed stack, with the stack's size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// The stack of a rank.
+    /// The stack of a rank. The field is the size in bytes.
     Rank(usize),
-    /// The stack of a thread that the program created.
+    /// The stack of a thread that the program created. The field is the size in bytes.
     Thread(usize),
 }
 
@@ -83,14 +84,14 @@ impl CrashContext {
     pub fn of(fiber: &Fiber) -> CrashContext {
         let stack = fiber.stack();
         let seal = fiber.seal();
-        // SAFETY: the seal is a word on the fiber's stack, which is mapped.
+        // SAFETY: the seal is a word on the mapped stack of the fiber.
         CrashContext { trap: fiber.trap(), stack: (stack.start, stack.end), seal: (seal, unsafe { seal.read() }) }
     }
 
     /// Returns true if the program has overwritten the fiber's exit frame. The exit frame is above all frames of the
     /// program.
     fn is_overwritten(&self) -> bool {
-        // SAFETY: the seal is a word on the fiber's stack, which is mapped.
+        // SAFETY: the seal is a word on the mapped stack of the fiber.
         unsafe { self.seal.0.read_volatile() != self.seal.1 }
     }
 
@@ -102,11 +103,11 @@ impl CrashContext {
 
 thread_local! {
     static READY: Cell<bool> = const { Cell::new(false) };
-    /// Crash that the signal handler passes to its continuation on the fiber.
+    /// Crash that the signal handler passes to the code that continues on the rank's fiber.
     static CRASH: Cell<Option<Crash>> = const { Cell::new(None) };
 }
 
-/// Prepares this thread to handle crashes of the ranks that run on this thread.
+/// Prepares the current host thread to handle crashes of the ranks that run on the host thread.
 #[inline]
 pub fn ready() {
     if !READY.get() {
@@ -131,7 +132,7 @@ thread_local! {
     static THREAD_STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// Prepares this thread, which a program created, to handle crashes of the program's code.
+/// Prepares the current thread, which a program created, to handle crashes of the program's code.
 pub fn ready_for_thread() {
     if THREAD_STACK.get().1 != 0 {
         return;
@@ -139,7 +140,8 @@ pub fn ready_for_thread() {
     HANDLER_STACK.with(|_| ());
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (ptr::null_mut(), 0);
-    // SAFETY: `pthread_getattr_np` initialises the attributes of this thread, and they are destroyed after use.
+    // SAFETY: `pthread_getattr_np` initialises the attributes of the current thread, and the attributes are destroyed
+    // after use.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
             libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
@@ -149,7 +151,7 @@ pub fn ready_for_thread() {
     THREAD_STACK.set((start as usize, start as usize + size));
 }
 
-/// Stack for the signal handlers of this thread. The stack is freed when the thread ends.
+/// Stack for the signal handlers of the current thread. The stack is freed when the thread ends.
 struct HandlerStack(*mut c_void);
 
 impl HandlerStack {
@@ -171,8 +173,8 @@ impl Drop for HandlerStack {
     fn drop(&mut self) {
         if self.0 != libc::MAP_FAILED {
             let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-            // SAFETY: the thread ends and runs no signal handler now. The stack is removed before the memory is
-            // unmapped, so no handler will use it.
+            // SAFETY: the thread ends and runs no signal handler now. The stack is removed from use before the memory
+            // is unmapped, so no handler will use the stack.
             unsafe {
                 libc::sigaltstack(&none, ptr::null_mut());
                 libc::munmap(self.0, STACK);
@@ -181,7 +183,7 @@ impl Drop for HandlerStack {
     }
 }
 
-/// Actions of [`SIGNALS`] before this module installed its handler.
+/// Actions of the signals [`SIGNALS`] before the module `crash` installed its handler.
 static BEFORE: OnceLock<[libc::sigaction; SIGNALS.len()]> = OnceLock::new();
 /// Addresses of the C library's functions that manage memory.
 static MEMORY: OnceLock<Vec<usize>> = OnceLock::new();
@@ -189,8 +191,8 @@ static MEMORY: OnceLock<Vec<usize>> = OnceLock::new();
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
 fn install() {
-    // A signal handler must not allocate, so `install` computes all values that are otherwise computed at their first
-    // use.
+    // A signal handler must not allocate memory, so `install` computes all values that are otherwise computed at
+    // their first use.
     loader::code(install as *const () as usize);
     let _ = MEMORY.set(report::memory_functions());
     let mut ends = [-1; 2];
@@ -205,7 +207,7 @@ fn install() {
     super::clib::protect_open();
     look::install();
     let before = SIGNALS.map(|signal| {
-        // SAFETY: zero is a valid `sigaction`, and a null new action only reads the current action.
+        // SAFETY: zero is a valid `sigaction`, and `sigaction` with a null new action only reads the current action.
         unsafe {
             let mut before = MaybeUninit::<libc::sigaction>::zeroed();
             libc::sigaction(signal, ptr::null(), before.as_mut_ptr());
@@ -224,11 +226,11 @@ fn install() {
     }
 }
 
-/// Restores the action that `signal` had before this module installed its handler.
+/// Restores the action that the signal `signal` had before the module `crash` installed its handler.
 fn step_back(signal: c_int) {
     let index = SIGNALS.iter().position(|&known| known == signal);
     if let (Some(before), Some(index)) = (BEFORE.get(), index) {
-        // SAFETY: `sigaction` returned this action before this module installed its handler.
+        // SAFETY: `sigaction` returned the restored action before the module `crash` installed its handler.
         unsafe { libc::sigaction(signal, &before[index], ptr::null_mut()) };
     }
 }
@@ -268,7 +270,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let calm = (0x37f, 0, 0x1f80);
     if !p.crashing.get() && signal != libc::SIGABRT {
         let overflow = p.stack().start > registers.stack();
-        // SAFETY: the kernel provided the arguments, and this handler runs on its own alternate stack.
+        // SAFETY: the kernel provided the arguments, and the calling handler runs on its own alternate stack.
         if unsafe { own::deliver(p, signal, info, context, overflow) } {
             // SAFETY: the kernel saves the floating-point registers for every handler, and the pointer is null or
             // valid.
@@ -321,13 +323,13 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     }
 }
 
-/// Returns the last call that a crashed rank sends to the engine.
+/// Returns the last call that a crashed rank sends to the simulation engine.
 fn failed(p: &Process) -> Call {
     let crash = CRASH.take().expect("the handler has left it on this thread");
     Call::Fail(Box::new(report::error(p, &crash)))
 }
 
-/// Ends the rank as a crash does, because the program requested `signal` with `abort` or `raise`.
+/// Ends the rank like a crash, because the program requested the signal `signal` with `abort` or `raise`.
 pub fn called(p: &Process, signal: c_int) -> ! {
     p.crashing.set(true);
     let stack = p.stack();
@@ -389,12 +391,12 @@ struct Notice {
     crashed: CrashedCode,
 }
 
-/// Code that crashed.
+/// Class of code that crashed.
 #[derive(Clone, Copy, Debug)]
 enum CrashedCode {
-    /// The code of a rank.
+    /// The code of the rank in the field.
     Rank(*const Process),
-    /// Code of mcpsim that accesses this rank's memory on behalf of another rank.
+    /// Code of mcpsim that accesses memory of the rank in the field on behalf of another rank.
     Remote(*const Process),
     /// Code of a thread that the program created.
     Thread,
@@ -404,7 +406,7 @@ enum CrashedCode {
 
 static NOTICE: AtomicPtr<Notice> = AtomicPtr::new(ptr::null_mut());
 
-/// Passes the crash to the reporting thread and waits until the reporting thread ends the process.
+/// Passes the crash to the reporting thread and waits until the reporting thread ends the host process.
 fn hand_over(notice: &Notice) -> ! {
     let first =
         NOTICE.compare_exchange(ptr::null_mut(), ptr::from_ref(notice).cast_mut(), Ordering::AcqRel, Ordering::Acquire);
@@ -413,7 +415,8 @@ fn hand_over(notice: &Notice) -> ! {
         if first.is_ok() {
             libc::write(BELL.load(Ordering::Acquire), c"!".as_ptr().cast(), 1);
         }
-        // The limit is long, because reading the debug information of a program may take many seconds on a busy host.
+        // The time limit is long, because reading the debug information of a program may take many seconds on a busy
+        // host.
         let mut left = libc::timespec { tv_sec: 60, tv_nsec: 0 };
         while libc::nanosleep(&left.clone(), &mut left) != 0 {}
     }
@@ -428,7 +431,7 @@ fn last_words(text: &std::ffi::CStr) -> ! {
     }
 }
 
-/// Body of the reporting thread, which reports a crash if the crashed thread cannot report it.
+/// Body of the reporting thread, which reports a crash if the crashed thread cannot report the crash.
 fn report_when_asked(bell: c_int) {
     let mut byte = 0u8;
     // SAFETY: the buffer has room for one byte.
@@ -437,10 +440,10 @@ fn report_when_asked(bell: c_int) {
             return;
         }
     }
-    // SAFETY: the crashed thread waits until the process ends, so the notice on its stack remains valid.
+    // SAFETY: the crashed thread waits until the host process ends, so the notice on its stack remains valid.
     let Some(notice) = (unsafe { NOTICE.load(Ordering::Acquire).as_ref() }) else { return };
     let crash = &notice.crash;
-    // SAFETY: the crashed thread waits until the process ends, so the rank remains valid.
+    // SAFETY: the crashed thread waits until the host process ends, so the rank remains valid.
     let text = unsafe {
         match notice.crashed {
             CrashedCode::Rank(p) => text_of(&*p, report::error(&*p, crash)),

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug)]
 pub struct Function(pub *const ());
 
-// SAFETY: the address of a function is a plain number and is never dereferenced as data.
+// SAFETY: the address of a function is a plain integer and is never dereferenced as data.
 unsafe impl Sync for Function {}
 
 /// Name and address of a function that mcpsim provides to programs.

@@ -1,5 +1,5 @@
-//! Checked heap of ranks (`--check-heap`). A rank that writes beyond a heap block or to a freed block ends at the
-//! write.
+//! Checked heap of ranks (`--check-heap`). A rank that writes beyond a heap block or to a freed heap block ends at
+//! the write.
 //!
 //! The module `arena` manages the heap blocks. The module `functions` replaces the C library's memory functions in
 //! programs.
@@ -21,7 +21,7 @@ use mcpsim_core::rank::{FailureKind, Rank};
 pub use arena::ALIGNMENT;
 pub use functions::{allocate, find, release};
 
-/// Heap blocks of all ranks in the process. The value is `None` before the first run that checks the heap.
+/// Heap blocks of all ranks in the host process. The value is `None` before the first run that checks the heap.
 static ARENA: Mutex<Option<Arena>> = Mutex::new(None);
 
 fn arena() -> MutexGuard<'static, Option<Arena>> {
@@ -39,8 +39,8 @@ pub fn begin() {
     }
 }
 
-/// Ends the checks of a run. Returns mistakes for damaged blocks that were not freed, and the number of allocations
-/// without guard pages.
+/// Ends the heap checks of a run. Returns mistakes for damaged heap blocks that were not freed, and the number of
+/// allocations without guard pages.
 pub fn end(job: &Job) -> (Vec<Mistake>, u64) {
     let arena = arena();
     let Some(arena) = arena.as_ref() else { return (Vec::new(), 0) };
@@ -53,7 +53,7 @@ fn call(function: &'static str) -> HeapCall {
     HeapCall { rank: Some(p.rank), function, codes: crash::calling_codes(p, here(), &p.stack()) }
 }
 
-/// Returns the function and the innermost position of the call that has debug information, such as "malloc at
+/// Returns the memory function and the innermost call position that has debug information, such as "malloc at
 /// heap.c:12".
 fn position(job: &Job, call: &HeapCall) -> String {
     let places = call.codes.iter().flatten().map(|&(module, offset)| job.describe(module as usize, offset as usize));
@@ -61,7 +61,7 @@ fn position(job: &Job, call: &HeapCall) -> String {
     line.map_or_else(|| call.function.to_owned(), |line| format!("{} at {line}", call.function))
 }
 
-/// Returns a text for a number of bytes, such as "1 byte" or "2 bytes".
+/// Formats a number of bytes as text, such as "1 byte" or "2 bytes".
 fn bytes(count: usize) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
@@ -70,7 +70,8 @@ fn who(rank: Option<Rank>) -> String {
     rank.map_or_else(|| "a thread".to_owned(), |rank| format!("rank {rank}"))
 }
 
-/// Returns a text with the size of the block, the call that allocated the block, and the call that freed the block.
+/// Returns a text with the size of the heap block, the call that allocated the block, and the call that freed the
+/// block.
 fn describe_block(job: &Job, block: &HeapBlock) -> String {
     let HeapBlock { size, allocated, freed, .. } = block;
     let allocated_by = who(allocated.rank);
@@ -83,7 +84,7 @@ fn describe_block(job: &Job, block: &HeapBlock) -> String {
     }
 }
 
-/// Describes the block that an access to `address` probably intended, if the address is in the checked heap.
+/// Describes the heap block that an access to `address` probably intended, if the address is in the checked heap.
 pub fn describe(job: &Job, address: usize) -> Option<String> {
     let arena = arena();
     let arena = arena.as_ref().filter(|arena| arena.contains(address))?;
@@ -109,12 +110,13 @@ fn mistake(job: &Job, damage: &HeapDamage, otherwise: Rank) -> Mistake {
     Mistake { rank, kind: MistakeKind::HeapDamage, call, place, text }
 }
 
-/// Records damage that is found when the rank `p` frees a block.
+/// Stores a mistake for damage that is found when the rank `p` frees a heap block.
 fn report(p: &Process, damage: &HeapDamage) {
     p.job.add_mistake(mistake(&p.job, damage, p.rank));
 }
 
-/// Ends the rank `p`, because it passed an `address` that is not the start of a heap block to a memory function.
+/// Ends the rank `p`, because the rank passed an `address` that is not the start of a heap block to a memory
+/// function.
 fn refuse(p: &Process, call: &HeapCall, address: usize, reason: &InvalidFree) -> ! {
     let what = match reason {
         InvalidFree::Inside(block) => {

@@ -20,17 +20,17 @@ use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
 use mcpsim_core::units::SimSpan;
 
-/// Host clock that measures local execution blocks.
+/// Host clock that measures local execution blocks of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostClock {
-    /// CPU time of the rank's host thread, which does not include time of other processes.
+    /// CPU time of the rank's host thread, which does not include time of other host processes.
     #[default]
     Cpu,
     /// Wall-clock time, for programs with threads.
     Wall,
 }
 
-/// Method that determines the cost of local execution blocks.
+/// Method that determines the cost of local execution blocks of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ComputeMode {
     /// Time measured on the host, multiplied by the platform's scale factor.
@@ -38,7 +38,7 @@ pub enum ComputeMode {
     Measure,
     /// Local execution blocks have no cost.
     Skip,
-    /// Every local execution block has this cost.
+    /// Every local execution block has the cost in the field.
     Fixed(SimSpan),
 }
 
@@ -51,14 +51,14 @@ pub enum Stream {
     Err,
 }
 
-/// Destination of the output of ranks.
+/// Destination of the output that ranks print.
 pub trait Output: Send + Sync {
-    /// Writes `bytes` that `rank` has printed. The bytes are whole lines, except at the end of a stream and for very
-    /// long lines.
+    /// Writes the bytes `bytes` that the rank `rank` has printed. The bytes are whole lines, except at the end of a
+    /// stream and for very long lines.
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
 }
 
-/// A program of a job, with the arguments, environment and number of its ranks.
+/// A program of a job, with arguments, environment and number of ranks.
 pub struct JobProgram {
     /// Code and data of the program.
     pub image: Image,
@@ -66,7 +66,7 @@ pub struct JobProgram {
     pub arguments: Vec<CString>,
     /// Environment of the program (`environ`), as strings NAME=value.
     pub environment: Vec<CString>,
-    /// Start directory of the ranks, if it differs from mcpsim's directory.
+    /// Start directory of the program's ranks, if the directory differs from mcpsim's directory.
     pub directory: Option<CString>,
     /// Number of ranks that run the program. Ranks are assigned to programs in the order of the programs.
     pub ranks: u32,
@@ -75,16 +75,16 @@ pub struct JobProgram {
 /// Start conditions that all programs of a job share.
 #[derive(Debug)]
 pub struct Started {
-    /// Process numbers (`getpid`) of the ranks.
+    /// Simulated process identifiers (`getpid`) of the ranks.
     pub numbers: ProcessNumbers,
-    /// True if messages contain the numbers of their buffers.
+    /// True if simulated messages contain the identifiers of their buffers.
     pub states_buffers: bool,
 }
 
-/// Selects the standard-mode sends that may complete before the receive is posted.
+/// Selects the standard-mode sends that may complete before the matching receive is posted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Buffering {
-    /// Sends that use the eager protocol on the platform complete before the receive is posted.
+    /// Sends that use the eager protocol on the platform complete before the matching receive is posted.
     #[default]
     Platform,
     /// All standard-mode sends are synchronous.
@@ -102,20 +102,20 @@ pub struct Checks {
     pub heap: bool,
 }
 
-/// Options for real programs.
+/// Options for runs of compiled programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOptions {
-    /// Host clock that measures local execution blocks.
+    /// Host clock that measures local execution blocks of ranks.
     pub clock: HostClock,
-    /// Method that determines the cost of local execution blocks.
+    /// Method that determines the cost of local execution blocks of ranks.
     pub compute: ComputeMode,
     /// Size of the stack of each rank, in bytes.
     pub stack_size: usize,
-    /// Optional checks.
+    /// Optional checks for mistakes of programs.
     pub checks: Checks,
-    /// Standard-mode sends that may complete before the receive is posted.
+    /// Standard-mode sends that may complete before the matching receive is posted.
     pub buffering: Buffering,
-    /// Libraries that all ranks share by request of the user, as prefixes of file names.
+    /// Libraries that all ranks share by request of the user, as prefixes of library file names.
     pub shared: Vec<String>,
 }
 
@@ -136,40 +136,40 @@ impl Default for JobOptions {
 pub struct Job {
     /// Programs in the order of their ranks. The list is never empty.
     pub programs: Vec<JobProgram>,
-    /// Model of the target machine.
+    /// Model of the simulated target machine.
     pub platform: Arc<Platform>,
-    /// Location of each rank on the target machine.
+    /// Location of each rank on the simulated target machine.
     pub sites: Vec<Site>,
-    /// For each rank, the rank's number among the ranks of its node, and the number of ranks of this node.
+    /// For each rank, the rank's index among the ranks of its node, and the number of ranks of that node.
     pub places_in_nodes: Vec<(u32, u32)>,
-    /// Process numbers (`getpid`) of the ranks.
+    /// Simulated process identifiers (`getpid`) of the ranks.
     pub numbers: ProcessNumbers,
-    /// True if messages contain the numbers of their buffers.
+    /// True if simulated messages contain the identifiers of their buffers.
     pub states_buffers: bool,
     /// Options of the run.
     pub options: JobOptions,
-    /// Destination of the output of ranks.
+    /// Destination of the output that ranks print.
     pub output: Box<dyn Output>,
-    /// Time in ns that starting and stopping the timer add to a measurement.
+    /// Time in ns that starting and stopping the timer adds to a measurement.
     pub timer_overhead: u64,
-    /// Ratio of target time to host time, for each rank.
+    /// Ratio of time on the simulated target machine to host time, for each rank.
     factors: Vec<f64>,
     costs: Vec<DataCost>,
     endings: Mutex<Endings>,
-    /// Cache of source positions, by module number and address.
+    /// Cache of source positions, by module identifier and address in the module's file.
     places: Mutex<HashMap<(usize, usize), String>>,
-    /// Numbers of the code positions that call MPI functions, if the profile counts calls by position. Keys are module
-    /// number and address.
+    /// Identifiers of the code positions that call MPI functions, if the profile counts calls by position. Keys are
+    /// the module identifier and the address in the module's file.
     call_places: Mutex<HashMap<(usize, usize), u32>>,
-    /// Sampled blocks whose samples all ranks share, by position in the program.
+    /// Sampled blocks whose measured executions all ranks share, by position in the program.
     pub samples: Mutex<HashMap<(usize, usize), Sampled>>,
-    /// Ranks that wait on futex words.
+    /// Ranks that wait for changes of futex words.
     pub futexes: Futexes,
-    /// Calls of collectives that some ranks have not called yet, for comparison.
+    /// MPI collectives that some ranks have not called yet, for the comparison of arguments.
     pub collectives: CollectiveChecks,
 }
 
-/// Upper bound of communicator numbers. Each communicator uses two 32-bit context numbers.
+/// Upper bound of communicator identifiers. Each communicator uses two 32-bit message contexts.
 pub const MOST_COMMS: u32 = u32::MAX / 4;
 
 /// Results of a run that are known after the ranks have ended.
@@ -177,12 +177,12 @@ pub const MOST_COMMS: u32 = u32::MAX / 4;
 pub struct Endings {
     /// Ranks that ended with an exit code other than 0, with the exit code.
     pub codes: Vec<(Rank, i32)>,
-    /// Mistakes in MPI calls.
+    /// Mistakes of the ranks in MPI calls.
     pub mistakes: Vec<Mistake>,
     /// Ranks that ended after MPI_Init without a call of MPI_Finalize.
     pub unfinalised: Vec<Rank>,
     /// Ranks that idled because idle detection found a polling loop, and then left the loop without a change of state
-    /// by another rank. Each entry contains the idle time.
+    /// by another rank. Each element contains the rank and the idle time.
     pub in_vain: Vec<(Rank, SimSpan)>,
     /// Files of libraries that all ranks share.
     pub shared: Vec<String>,
@@ -191,7 +191,7 @@ pub struct Endings {
 }
 
 impl Endings {
-    /// Merges the results of several processes, in rank order.
+    /// Merges the results of several host processes, in rank order.
     pub fn merge(parts: Vec<Endings>) -> Endings {
         let mut all = Endings::default();
         for part in parts {
@@ -213,7 +213,7 @@ impl Endings {
 }
 
 impl Job {
-    /// Creates a run of `programs` with one rank on each of `sites`. The other arguments contain the ranks' shares of
+    /// Creates a job of `programs` with one rank on each of `sites`. The other arguments contain the ranks' shares of
     /// memory and caches.
     pub fn new(
         programs: Vec<JobProgram>,
@@ -255,7 +255,8 @@ impl Job {
         }
     }
 
-    /// Converts `ns` nanoseconds of host time of the code of `rank` to target time (the paper's eq. 1).
+    /// Converts `ns` nanoseconds of host time of the code of `rank` to time on the target machine (the paper's eq.
+    /// 1).
     pub fn scaled(&self, rank: Rank, ns: u64) -> SimSpan {
         let ps = ns as f64 * 1e3 * self.factors[rank as usize];
         SimSpan::from_ps(ps.round() as u64)
@@ -276,13 +277,13 @@ impl Job {
         ends.take_while(|&end| end <= rank).count().min(self.programs.len() - 1)
     }
 
-    /// Returns the number of ranks of the run.
+    /// Returns the number of ranks of the job.
     pub fn size(&self) -> u32 {
         self.sites.len() as u32
     }
 
-    /// Records the end of a rank with exit code `code`. `orderly` is false if the rank has called MPI_Init but not
-    /// MPI_Finalize.
+    /// Stores the end of the rank `rank` with the exit code `code`. `orderly` is false if the rank has called
+    /// MPI_Init but not MPI_Finalize.
     pub fn ended(&self, rank: Rank, code: i32, orderly: bool) {
         if code == 0 && orderly {
             return;
@@ -296,7 +297,7 @@ impl Job {
         }
     }
 
-    /// Variant of [`Image::describe`] with a cache, because many ranks report the same position.
+    /// Variant of [`Image::describe`] with a cache, because many ranks report the same code position.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         let known = |places: &HashMap<_, String>| places.get(&(module, offset)).cloned();
         if let Some(place) = known(&self.places.lock().expect("nothing panics with this lock held")) {
@@ -309,15 +310,15 @@ impl Job {
         place
     }
 
-    /// Returns the number of a code position that calls MPI functions. The number is the same for all ranks.
+    /// Returns the identifier of a code position that calls MPI functions. The identifier is the same for all ranks.
     pub fn call_place(&self, module: usize, offset: usize) -> u32 {
         let mut known = self.call_places.lock().expect("nothing panics with this lock held");
         let next = known.len() as u32;
         *known.entry((module, offset)).or_insert(next)
     }
 
-    /// Returns the text of the code position with this number: "main at ring.c:42" with debug information, "main+0x1f"
-    /// without debug information.
+    /// Returns the text of the code position with the identifier `number`: "main at ring.c:42" with debug
+    /// information, "main+0x1f" without debug information.
     pub fn call_place_name(&self, number: u32) -> String {
         let known = self.call_places.lock().expect("nothing panics with this lock held");
         let found = known.iter().find(|(_, of)| **of == number).map(|(code, _)| *code);
@@ -325,18 +326,18 @@ impl Job {
         found.map_or_else(|| number.to_string(), |(module, offset)| self.describe(module, offset))
     }
 
-    /// Records a mistake of a rank.
+    /// Stores a mistake of a rank for the report of the run.
     pub fn add_mistake(&self, mistake: Mistake) {
         self.endings.lock().expect("nothing panics with this lock held").mistakes.push(mistake);
     }
 
-    /// Records that idle detection made `rank` idle for a total of `time`, although the rank then left its polling loop
-    /// by itself.
+    /// Stores that idle detection made `rank` idle for a total of `time`, although the rank then left its polling
+    /// loop without a change by another rank.
     pub fn idled_in_vain(&self, rank: Rank, time: SimSpan) {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }
 
-    /// Returns the results of the run after the ranks have ended, in rank order.
+    /// Returns the results of the run after the ranks have ended. The results are in rank order.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
@@ -355,7 +356,7 @@ impl fmt::Debug for Job {
 
 static LATEST: Mutex<Weak<Job>> = Mutex::new(Weak::new());
 
-/// Records the job whose rank starts now.
+/// Stores the job whose rank starts now as the latest job.
 pub(super) fn set_latest(job: &Arc<Job>) {
     let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
     if !std::ptr::eq(latest.as_ptr(), Arc::as_ptr(job)) {
@@ -363,24 +364,24 @@ pub(super) fn set_latest(job: &Arc<Job>) {
     }
 }
 
-/// Returns the job whose rank was started last.
+/// Returns the job whose rank was started last in the host process.
 pub(super) fn latest() -> Option<Arc<Job>> {
     LATEST.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
 }
 
-/// Function that prints a message and ends the process. `signal` is the signal that ended the program, or `None` if no
-/// signal did.
+/// Function that prints a message and ends the host process. `signal` is the signal that ended the program, or `None`
+/// if the program ended without a signal.
 pub type Fatal = fn(message: &str, signal: Option<c_int>) -> !;
 
 static FATAL: OnceLock<Fatal> = OnceLock::new();
 
-/// Sets the function that handles errors of no particular rank, such as an MPI call on a thread that runs no rank. Such
-/// errors cannot be reported through a run. Only the first call in a process has an effect.
+/// Sets the function that handles errors of no particular rank, such as an MPI call on a thread that runs no rank.
+/// Such errors cannot be reported through a run. Only the first call in a host process has an effect.
 pub fn on_fatal(fatal: Fatal) {
     let _ = FATAL.set(fatal);
 }
 
-/// Ends the process with a message, by the function set with [`on_fatal`].
+/// Ends the host process with a message, by the function set with [`on_fatal`].
 pub(crate) fn fatal(message: &str, signal: Option<c_int>) -> ! {
     match FATAL.get() {
         Some(fatal) => fatal(message, signal),

@@ -1,15 +1,15 @@
-//! Environment variables by which launchers such as `mpirun` pass rank numbers to processes.
+//! Environment variables by which launchers such as `mpirun` pass rank numbers to started processes.
 
 use std::ffi::CString;
 
 use crate::process::job::Job;
 use mcpsim_core::rank::Rank;
 
-/// Environment variable that marks the environment of a simulated rank. If a rank starts mcpsim, the started mcpsim
-/// detects by this variable that no launcher started it.
+/// Environment variable that mcpsim sets for each simulated rank. If a simulated rank starts mcpsim, the started
+/// mcpsim recognises by this variable that no launcher started it.
 pub const SIMULATED_RANK: &str = "MCPSIM_COMM_WORLD_RANK";
 
-/// Meaning of a launcher variable.
+/// Meaning of an environment variable that a launcher sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     Rank,
@@ -48,7 +48,7 @@ const VARIABLES: [(&str, Told); 24] = [
     ("SLURM_NNODES", Told::Nodes),
 ];
 
-/// Returns for each rank the rank's number among the ranks of its node, and the number of ranks of this node. `nodes`
+/// Returns for each rank the rank's index among the ranks of its node, and the number of ranks of that node. `nodes`
 /// contains the node of each rank.
 pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u32)> {
     let mut ranks: Vec<u32> = Vec::new();
@@ -62,8 +62,8 @@ pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u3
     numbers.into_iter().zip(nodes).map(|(number, node)| (number, ranks[node as usize])).collect()
 }
 
-/// Returns the environment of a rank. The environment contains the variables of the job's program and launcher
-/// variables for the rank. Launcher variables that mcpsim itself received are removed.
+/// Returns the environment of a simulated rank. The environment contains the variables of the job's program and
+/// launcher variables for the rank. Launcher variables that mcpsim itself received are removed.
 pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];

@@ -5,7 +5,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Calls `function` with the other arguments. The unwinding of exceptions ends at the frame of this function.
+    /// Calls `function` with the other arguments. The unwinding of C++ exceptions ends at the stack frame of `call`.
     #[link_name = "mcpsim_outermost"]
     fn call(first: usize, second: usize, third: usize, function: usize) -> c_int;
 }
@@ -37,10 +37,10 @@ pub unsafe fn main(count: c_int, arguments: *mut *mut c_char, environment: *mut 
     unsafe { call(count as usize, arguments as usize, environment as usize, main) }
 }
 
-/// Calls `run`, which may call code of the program, inside a frame that ends the unwinding of exceptions.
+/// Calls `run`, which may call code of the program, inside a stack frame that ends the unwinding of exceptions.
 pub fn outermost<R>(run: impl FnOnce() -> R) -> R {
     let mut kept = (Some(run), None);
-    // SAFETY: `carry_out_as` returns the function for the type of `kept`, and `kept` lives until the call returns.
+    // SAFETY: `carry_out_as` returns the function for the type of `kept`, and `kept` lives until `call` returns.
     unsafe { self::call(&raw mut kept as usize, 0, 0, carry_out_as(&kept) as usize) };
     kept.1.expect("it has run")
 }
@@ -48,7 +48,7 @@ pub fn outermost<R>(run: impl FnOnce() -> R) -> R {
 /// A closure before its call, and the closure's result after the call.
 type Kept<F, R> = (Option<F>, Option<R>);
 
-/// Returns the function that runs closures of the type in `_kept`.
+/// Returns the function that runs closures of the type of `_kept`.
 fn carry_out_as<F: FnOnce() -> R, R>(_kept: &Kept<F, R>) -> unsafe extern "C-unwind" fn(*mut c_void) {
     carry_out::<F, R>
 }

@@ -1,10 +1,10 @@
 //! Idle detection for ranks that poll for messages in a loop.
 //!
-//! A poll is a call such as MPI_Test, which returns immediately and costs time. A rank that polls until a message
-//! arrives would poll millions of times. Idle detection compares the rank's state at each failed poll: the callee-saved
-//! registers and the innermost part of the stack. If the state equals the state at an earlier poll, the rank is in a
-//! cycle and may idle until another rank changes something. If the state always differs, for example in a loop with a
-//! counter, the rank may leave the loop by itself. In this case each poll is executed.
+//! A poll is an MPI call such as MPI_Test, which returns immediately and costs time. A rank that polls until a
+//! message arrives would poll millions of times. Idle detection compares the rank's state at each failed poll: the
+//! callee-saved registers and the innermost part of the stack. If the state equals the state at an earlier poll, the
+//! rank is in a cycle and may idle until another rank changes something. If the state always differs, for example in
+//! a loop with a counter, the rank may leave the loop by itself. The simulator then executes each poll.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -19,8 +19,8 @@ const POLLS_BEFORE_IDLE: u32 = 16;
 /// Number of further failed polls after which the maximum idle time doubles.
 const POLLS_A_DOUBLING: u32 = 8;
 /// Idle time after which a rank executes [`LAST_POLLS`] polls without idling. The polls without idling are necessary
-/// because the program may have a counter outside the compared state. If the polls change nothing, the rank may be in a
-/// deadlock; see [`Call::Idle`].
+/// because the program may have a counter outside the compared state. If the polls change nothing, the rank may be in
+/// a deadlock; see [`Call::Idle`].
 const LONG: SimSpan = SimSpan::from_us(10_000_000);
 const LAST_POLLS: u32 = 20_000;
 /// Maximum number of doublings of the idle time. The maximum idle time is 2^40 times the cost of a poll.
@@ -33,33 +33,33 @@ const LONG_IN_VAIN: SimSpan = SimSpan::from_us(1000);
 const MOST_SINGLE: u32 = 65_536;
 const SINGLE_A_DOUBLING: u32 = 8192;
 
-/// Size in bytes of each of the two compared parts of the stack. One part is above the stack pointer at the program's
-/// call. The other part is below the start of the calling function's frame.
+/// Size in bytes of each of the two compared parts of the stack. The first part is above the stack pointer at the
+/// program's MPI call. The second part is below the start of the stack frame of the calling function.
 const INNERMOST: usize = 1024;
 const FRAME: usize = 256;
 
-/// State of idle detection: the consecutive failed polls of a rank.
+/// State of idle detection for one rank: the consecutive failed polls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Polls {
     /// Number of consecutive failed polls.
     count: u32,
-    /// State with which later states are compared, and the number of its poll. Brent's cycle detection stores the
-    /// states of polls whose number is a power of two.
+    /// State with which later states are compared, and the index of the poll with that state. Brent's cycle detection
+    /// stores the states of polls whose index is a power of two.
     anchor: u64,
     anchored: u32,
-    /// Number of polls since the state recurred for the first time, or 0.
+    /// Number of polls since the rank's state recurred for the first time, or 0.
     circling: u32,
-    /// Number of the last poll at which the next recurrence of the state still belongs to the cycle.
+    /// Index of the last poll at which the next recurrence of the state still belongs to the cycle.
     due: u32,
     /// Number of polls without idling since the idle time reached [`LONG`].
     last: u32,
-    /// Total idle time during which no other rank changed anything.
+    /// Total idle time of the rank during which no other rank changed anything.
     in_vain: SimSpan,
 }
 
 impl Polls {
-    /// Records a poll with the given state hash and the cost `poll`. Returns the time that the rank may idle before the
-    /// poll, or `None` if the poll must be executed at once.
+    /// Adds a poll with the state hash `state` and the cost `poll`. Returns the time that the rank may idle before
+    /// the poll, or `None` if the poll must be executed at once.
     fn come(&mut self, state: u64, poll: SimSpan) -> Option<SimSpan> {
         let Polls { count, anchor, anchored, circling, due, last, .. } = self;
         if *count < POLLS_BEFORE_IDLE {
@@ -90,7 +90,7 @@ impl Polls {
 }
 
 impl Process {
-    /// Ends the sequence of polls, because the rank has made a call other than a poll.
+    /// Ends the sequence of failed polls, because the rank has made an MPI call other than a poll.
     #[inline]
     pub fn no_poll(&self) {
         let polls = self.polls.get();
@@ -100,7 +100,7 @@ impl Process {
         }
     }
 
-    /// Ends a sequence of polls. Reports a rank that left its polling loop by itself after a long idle time.
+    /// Ends a sequence of failed polls. Reports a rank that left its polling loop by itself after a long idle time.
     #[cold]
     fn go_on_from(&self, polls: Polls) {
         if polls.in_vain >= LONG_IN_VAIN {
@@ -125,13 +125,13 @@ impl Process {
             self.call_done(Call::Idle(longest));
             let idled = self.clock.get().since(start);
             // If idling ended early, another rank has changed something. The change may also be the reason for the
-            // earlier idle times.
+            // earlier idle times of the rank.
             polls.in_vain = if idled < longest { SimSpan::ZERO } else { polls.in_vain + idled };
         }
         polls
     }
 
-    /// Ends a poll. `found` is true if the poll was successful.
+    /// Ends a poll. `found` is true if the poll found a message or a completed request.
     pub fn after_poll(&self, polls: Polls, found: bool) {
         // A long local execution block between polls is work, so the rank is not in a pure polling loop.
         let busy = self.block.get() > self.job.platform.core.poll * 10;
@@ -145,20 +145,20 @@ impl Process {
 struct KnownPolls {
     /// Address of an instruction in the MPI function.
     at: usize,
-    /// Offsets in bytes from the stack pointer to the first saved register, to the frame of the caller, and to the end
-    /// of the MPI function's frame.
+    /// Offsets in bytes from the stack pointer to the first saved register, to the stack frame of the caller, and to
+    /// the end of the MPI function's stack frame.
     first: usize,
     frame: Option<usize>,
     end: usize,
 }
 
 thread_local! {
-    /// MPI functions of recent polls on this thread.
+    /// MPI functions of recent polls on the current host thread.
     static KEPT: Cell<[Option<KnownPolls>; 4]> = const { Cell::new([None; 4]) };
 }
 
-/// Returns a hash of the program's state at its call of the MPI function at `here`. `stack` is the rank's stack. Equal
-/// states have equal hashes. The hash 0 represents an unknown state.
+/// Returns a hash of the program's state when the program called the MPI function at `here`. `stack` is the address
+/// range of the rank's stack. Equal states have equal hashes. The hash 0 represents an unknown state.
 fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let mut known = KEPT.get();
     let kept = known.iter().flatten().find(|kept| kept.at == here[0]).copied().or_else(|| {
@@ -193,7 +193,7 @@ fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     Some(KnownPolls { at, first: inside(first).unwrap_or(end - top), frame, end: end - top })
 }
 
-/// Returns a hash of `before` and of the words in the address range `part` that are on `stack`.
+/// Returns a hash of the hash `before` and of those words in the address range `part` that are on `stack`.
 fn digest(before: u64, part: Range<usize>, stack: &Range<usize>) -> u64 {
     let words = part.step_by(size_of::<usize>()).map_while(|address| read(stack, address));
     words.fold(before, mixed)
@@ -209,7 +209,8 @@ mod tests {
 
     const POLL: SimSpan = SimSpan::from_ns(100);
 
-    /// Returns the permitted idle times for polls with these state hashes. The unit is the cost of a poll.
+    /// Returns the permitted idle times for polls with the state hashes `states`. The unit of the idle times is the
+    /// cost of a poll.
     fn idles(states: impl IntoIterator<Item = u64>) -> Vec<Option<u64>> {
         let mut polls = Polls::default();
         let come = |state| {

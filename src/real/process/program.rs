@@ -1,4 +1,4 @@
-//! Rank of a real program as the engine sees it.
+//! Implements the interface of a compiled program's rank to the simulation engine.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int};
@@ -19,22 +19,23 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::SimSpan;
 
-/// A rank of a real program. `I` provides the MPI functions.
+/// A rank that runs a compiled program. `I` provides the MPI functions.
 pub struct RealProgram<I: Interface> {
-    /// Fiber that runs the program's code. The value is `None` before the start of the rank and after a normal end.
+    /// Fiber that runs the rank's code. The value is `None` before the start of the rank and after a normal end.
     fiber: Option<Fiber>,
-    /// Call that the engine receives after the local execution block that was returned last.
+    /// Call that the simulation engine receives after the local execution block that was returned last.
     held: Option<Call>,
-    /// Recorded collective that the rank enters with the call in `held`.
+    /// Collective that the rank enters with the engine call in `held`, for a recording of MPI calls.
     called: Option<Called>,
     begun: bool,
     /// True if the rank has ended normally. A crash, or the end of the run by another rank, is not a normal end.
     finished: bool,
-    // This field is the last one, because the fiber's code uses the process and fields are dropped in order.
+    // The field `process` is last, because the fiber's code uses `process` and fields are dropped in order.
     process: Box<I>,
 }
 
-// SAFETY: the engine runs a rank on one thread at a time, and ranks share only the job, which is `Sync`.
+// SAFETY: the simulation engine runs a rank on one host thread at a time, and ranks share only the job, which is
+// `Sync`.
 unsafe impl<I: Interface> Send for RealProgram<I> {}
 
 impl<I: Interface> RealProgram<I> {
@@ -56,10 +57,11 @@ impl<I: Interface> RealProgram<I> {
         let process: *const I = &*self.process;
         let stack = self.process.job.options.stack_size;
         let fiber = Fiber::new(stack, move |handle| {
-            // SAFETY: the process is dropped after the fiber, because the field `process` is the last field.
+            // SAFETY: `process` is dropped after the fiber, because the field `process` is the last field.
             let process = unsafe { &*process };
             handle.begin(|reply| process.clock.set(reply.clock));
-            // SAFETY: the handle lives as long as the code of the fiber, and only this code uses the handle.
+            // SAFETY: the fiber handle lives as long as the code of the fiber, and only the fiber's code uses the
+            // handle.
             process.set_handle(unsafe {
                 std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(handle)
             });
@@ -96,7 +98,7 @@ impl<I: Interface> Drop for RealProgram<I> {
 }
 
 impl<I: Interface> RealProgram<I> {
-    /// Runs the rank's code with `resume` until the code calls the engine.
+    /// Runs the rank's code with `resume` until the code sends a call to the simulation engine.
     #[inline(always)]
     fn run(&mut self, resume: impl FnOnce(&mut Fiber) -> Option<Call>) -> Option<Call> {
         if let Some(call) = self.held.take() {
@@ -123,7 +125,7 @@ impl<I: Interface> RealProgram<I> {
             self.process.ground.replace(None);
         }
         if let Call::Enter(_) = call {
-            // The value must be taken before a strand of the rank enters another collective.
+            // The value of `called` must be taken before a strand of the rank enters another collective.
             self.called = self.process.called.take();
         }
         let charge = self.process.take_charge();
@@ -207,7 +209,7 @@ impl<I: Interface> Describe for RealProgram<I> {
     }
 }
 
-/// Runs the code of a rank from start to end, and returns the last call to the engine.
+/// Runs the code of a rank from start to end, and returns the rank's last call to the simulation engine.
 fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
     let instance = match p.program().image.instance(&data) {
@@ -234,7 +236,7 @@ fn main(p: &Process) -> Call {
         let instance = instance.as_ref().expect("just loaded");
         // SAFETY: the initialisers of the program run once and get the arguments that the C library would pass.
         outermost(|| unsafe { instance.initialise(count, arguments, clib::environment(p)) });
-        // If the program hides `main`, the symbol `mcpsim_main` is an alias of `main`.
+        // If the program does not export `main`, the symbol `mcpsim_main` is an alias of `main`.
         instance.symbol("main").or_else(|| instance.symbol("mcpsim_main"))
     };
     let Some(main) = main else {
@@ -247,7 +249,8 @@ fn main(p: &Process) -> Call {
     end(p, code)
 }
 
-/// Completes a rank that has returned from `main` or called `exit`, and returns the rank's last call to the engine.
+/// Completes a rank that has returned from `main` or called `exit`, and returns the rank's last call to the
+/// simulation engine.
 pub fn end(p: &Process, code: c_int) -> Call {
     if let Some(instance) = &*p.instance.borrow() {
         // SAFETY: the finalisers of the program run once, after the initialisers, when the rank ends.

@@ -1,4 +1,4 @@
-//! State of a rank that the rank's own code uses: clock, timer and calls to the engine.
+//! State of a rank that the rank's own code uses: clock, timer and calls to the simulation engine.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -28,20 +28,20 @@ pub enum RankStage {
     Finalised,
 }
 
-/// A rank of a real program, as its own code sees it.
+/// State of a rank of a compiled program for the code that runs on the rank's fibers.
 ///
-/// Fields that change are cells, because strands of the rank run and change the same objects while an MPI function of
+/// Fields that change are cells, because strands of the rank run and change the same fields while an MPI function of
 /// the rank waits. No borrow may be held across [`Process::call`] or across a call of a function of the program.
 ///
-/// The fields that every call uses are first and share cache lines. The order of fields matters, because ranks
-/// alternate so often that their data is rarely in the inner caches of the host.
+/// The fields that every MPI call uses are first and share cache lines. The order of fields matters, because ranks
+/// alternate so often that a rank's data is rarely in the inner caches of the host.
 #[repr(C, align(64))]
 pub struct Process {
     /// Fiber handle of the current task.
     pub(super) handle: Cell<*const FiberHandle<'static>>,
-    /// Virtual time of the current task when the engine last replied.
+    /// Virtual time of the current task at the last reply of the simulation engine.
     pub clock: Cell<SimTime>,
-    /// State that all ranks of the run share.
+    /// State that all ranks of the job share.
     pub job: Arc<Job>,
     /// Identifier of the rank's instance of the program.
     pub instance_id: Cell<Option<InstanceId>>,
@@ -53,9 +53,9 @@ pub struct Process {
     pub(super) polls: Cell<Polls>,
     /// Progress of the rank with respect to MPI_Init and MPI_Finalize.
     pub stage: Cell<RankStage>,
-    /// Target time to charge in addition to the time that the timer measured.
+    /// Time on the target machine that is charged in addition to the time that the timer measured.
     charged: Cell<SimSpan>,
-    /// Cost of the local execution block before the last call to the engine.
+    /// Cost of the local execution block before the last call to the simulation engine.
     pub(super) block: Cell<SimSpan>,
     /// Timer that measures the rank's own code.
     pub timer: Timer,
@@ -76,30 +76,30 @@ pub struct Process {
     pub ground: RefCell<Option<CrashContext>>,
     /// Total time that idle detection made the rank idle although the rank then left its polling loop by itself.
     pub in_vain: Cell<SimSpan>,
-    /// True once the rank has crashed.
+    /// True after the rank has crashed.
     pub crashing: Cell<bool>,
-    /// Last fault within an MPI function for which a handler of the program was called.
+    /// Last fault within an MPI function for which mcpsim called a handler of the program.
     pub faulted: Cell<Option<FaultInCall>>,
-    /// Last access of another rank to this rank's memory. The access may still be in progress.
+    /// Last access of another rank to the rank's memory. The access may still be in progress.
     pub remote: Cell<Option<RemoteAccess>>,
     /// Counts of MPI calls for profiles.
     pub counts: CallCounts,
-    /// True if each engine call of a collective names the collective, for recordings.
+    /// True if each engine call of a collective names the collective, for recordings of MPI calls.
     pub tells_collectives: Cell<bool>,
-    /// Collective that the current task enters with its next call, for recording.
+    /// Collective that the current task enters with its next engine call, for recordings of MPI calls.
     pub called: RefCell<Option<Called>>,
 }
 
 /// Counts of a rank's MPI calls for profiles.
 #[derive(Debug, Default)]
 pub struct CallCounts {
-    /// True if MPI calls are counted by function.
+    /// True if MPI calls are counted by function name.
     pub is_wanted: Cell<bool>,
-    /// True if MPI calls are also counted by their position in the program.
+    /// True if MPI calls are also counted by code position in the program.
     pub by_place: Cell<bool>,
     /// True if the program has disabled the profile with MPI_Pcontrol.
     pub is_off: Cell<bool>,
-    /// Number of all MPI calls.
+    /// Number of all MPI calls of the rank.
     pub entries: Cell<u64>,
     /// Number of MPI calls in the profile, by function name.
     pub made: RefCell<FxHashMap<&'static str, u64>>,
@@ -116,74 +116,76 @@ impl CallCounts {
     }
 }
 
-/// Target time of a clock query if the rank's code is not measured.
+/// Time on the target machine that a clock query costs if the rank's code is not measured.
 const CLOCK_COST: SimSpan = SimSpan::from_ns(20);
 
 /// A rank with the state of its MPI functions.
 ///
 /// # Safety
-/// The type is `repr(C)` and its first field is its [`Process`]. A pointer to the type is therefore also a pointer to
+/// The type is `repr(C)` and its first field is the [`Process`]. A pointer to the type is therefore also a pointer to
 /// the `Process`.
 pub unsafe trait Interface: Deref<Target = Process> + 'static {
     /// Adds the state of the MPI functions to a rank that has not started.
     fn new(process: Process) -> Self;
 
-    /// Handles a message that the rank's code does not handle itself, and adds replies to `answers`.
+    /// Handles a message to the rank that the program does not receive, and adds replies to `answers`.
     fn serve(&self, message: Served, answers: &mut Vec<Message>);
 
-    /// Notifies the interface that the rank's code has ended. Returns whether the rank's stack must remain mapped.
+    /// Notifies the MPI functions that the rank's code has ended. Returns whether the rank's stack must remain
+    /// mapped.
     fn ended(&self) -> ProgramMemory;
 }
 
 /// Use of a rank's stack after the rank's code has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramMemory {
-    /// Nothing uses the stack.
+    /// Nothing uses the stack of the rank.
     Free,
-    /// Active collectives or one-sided operations of other ranks may use the stack until the run ends.
+    /// Incomplete collectives or one-sided operations of other ranks may use the rank's stack until the run ends.
     Needed,
 }
 
 thread_local! {
-    /// Rank whose code runs on this thread, or null.
+    /// Rank whose code runs on the current host thread, or null.
     static CURRENT: Cell<*const Process> = const { Cell::new(std::ptr::null()) };
 }
 
-/// Calls `body` with the rank whose code runs on this thread. Returns `None` if there is no such rank.
+/// Calls `body` with the rank whose code runs on the current host thread. Returns `None` if the thread runs no rank.
 ///
-/// Unlike the reference of [`current`], that of `body` cannot outlive the rank.
+/// The reference that `body` receives cannot outlive the rank, unlike the result of [`current`].
 #[inline]
 pub fn with_current<T>(body: impl FnOnce(&Process) -> T) -> Option<T> {
     current().map(body)
 }
 
-/// Returns the rank whose code runs on this thread. The reference is valid while the rank's code runs, because the
-/// caller runs on the rank's stack and the stack is dropped before the rank. New code uses [`with_current`].
+/// Returns the rank whose code runs on the current host thread. The reference is valid while the rank's code runs,
+/// because the caller runs on the rank's stack and the stack is dropped before the rank. New code uses
+/// [`with_current`].
 #[inline]
 pub fn current<'a>() -> Option<&'a Process> {
-    // SAFETY: the pointer is null unless the rank's code runs, and the rank outlives its code.
+    // SAFETY: the pointer is null unless the rank's code runs, and the state of the rank outlives the rank's code.
     unsafe { CURRENT.get().as_ref() }
 }
 
-/// Variant of [`current`] that returns the interface `I`.
+/// Variant of [`current`] that returns the rank with its MPI state as a reference to `I`.
 ///
 /// # Safety
-/// Every rank that was passed to [`run_as`] on this thread was an `I`.
+/// Every rank that was passed to [`run_as`] on the current host thread was an `I`.
 #[inline]
 pub unsafe fn current_as<'a, I: Interface>() -> Option<&'a I> {
     // SAFETY: the caller guarantees that the pointer was derived from an `I`, whose first field is the `Process`. The
-    // rank outlives its code.
+    // state of the rank outlives the rank's code.
     unsafe { CURRENT.get().cast::<I>().as_ref() }
 }
 
-/// Makes `process` the current rank of this thread.
+/// Makes `process` the current rank of the host thread.
 #[inline]
 pub fn run_as<I: Interface>(process: &I) {
     CURRENT.set(std::ptr::from_ref(process).cast());
     loader::set_main(process.instance_id.get());
 }
 
-/// Removes the current rank of this thread.
+/// Removes the current rank of the host thread.
 #[inline]
 pub fn run_as_nobody() {
     CURRENT.set(std::ptr::null());
@@ -226,18 +228,18 @@ impl Process {
         &self.job.programs[self.job.program_number(self.rank)]
     }
 
-    /// Returns the number of ranks of the run.
+    /// Returns the number of ranks of the job.
     pub fn size(&self) -> u32 {
         self.job.size()
     }
 
-    /// Sets the fiber handle of the current task and returns the previous handle.
+    /// Sets the fiber handle of the current task and returns the previous fiber handle.
     pub fn set_handle(&self, handle: *const FiberHandle<'static>) -> *const FiberHandle<'static> {
         self.handle.replace(handle)
     }
 
     /// Makes the current task's fiber save and restore the floating-point environment, because the program reads or
-    /// changes it.
+    /// changes the floating-point environment.
     pub fn keep_floats(&self) {
         self.out().keep_floats();
     }
@@ -248,12 +250,12 @@ impl Process {
     }
 
     fn out(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs this code, so the handle is alive.
+        // SAFETY: the handle belongs to the fiber that runs the current code, so the handle is alive.
         unsafe { &*self.handle.get() }
     }
 
-    /// Stops the timer at the start of an MPI function. The MPI function may copy data before it calls the engine, and
-    /// the time of the copy is not part of the program's own time.
+    /// Stops the timer at the start of an MPI function. The MPI function may copy data before it calls the simulation
+    /// engine, and the time of the copy is not part of the program's own time.
     #[inline]
     pub fn pause_timer(&self) {
         if self.job.options.compute == ComputeMode::Measure {
@@ -261,7 +263,7 @@ impl Process {
         }
     }
 
-    /// Stops the timer at the end of a local execution block.
+    /// Stops the rank's timer at the end of a local execution block.
     #[inline]
     pub(super) fn stop_timer(&self) {
         match self.job.options.compute {
@@ -275,7 +277,7 @@ impl Process {
         }
     }
 
-    /// Starts the timer when the program's own code continues.
+    /// Starts the rank's timer when the program's own code continues.
     #[inline]
     pub fn start_timer(&self) {
         match self.job.options.compute {
@@ -285,13 +287,13 @@ impl Process {
         }
     }
 
-    /// Charges target time to the rank in addition to the measured time of its code.
+    /// Charges time on the target machine to the rank in addition to the measured time of the rank's code.
     pub fn charge(&self, span: SimSpan) {
         self.charged.set(self.charged.get() + span);
     }
 
-    /// Returns the engine call for a local execution block with the cost `charge`. If code is measured, the call is
-    /// marked as measured code.
+    /// Returns the engine call for a local execution block with the cost `charge`. If the rank's code is measured,
+    /// the call is marked as measured code.
     #[inline]
     pub fn charged_block(&self, charge: SimSpan) -> Call {
         match self.job.options.compute {
@@ -300,7 +302,7 @@ impl Process {
         }
     }
 
-    /// Returns the cost of local execution since the last call of this function.
+    /// Returns the cost of local execution since the last call of the same function.
     #[inline]
     pub fn take_charge(&self) -> SimSpan {
         let measured = self.timer.take();
@@ -317,15 +319,15 @@ impl Process {
         self.reached()
     }
 
-    /// Variant of [`Process::now`] that does not call the engine. If the rank runs ahead, its actual virtual time may
-    /// be later than the returned time.
+    /// Variant of [`Process::now`] that does not call the simulation engine. If the rank runs ahead, the rank's
+    /// actual virtual time may be later than the returned time.
     pub fn reached(&self) -> SimTime {
         self.clock.get() + self.block_so_far()
     }
 
-    /// Charges the current local execution block and waits until virtual time reaches the end of the block. The wait is
-    /// necessary because replies to a rank that runs ahead do not contain the rank's virtual time. Ranks that do not
-    /// run ahead also wait, so that local execution blocks end at the same positions in all runs.
+    /// Charges the current local execution block and waits until virtual time reaches the end of the block. The wait
+    /// is necessary because engine replies to a rank that runs ahead do not contain the rank's virtual time. Ranks
+    /// that do not run ahead also wait, so that local execution blocks end at the same positions in all runs.
     fn ask_for_clock(&self) {
         let running = self.job.options.compute == ComputeMode::Measure && self.timer.is_running();
         if running {
@@ -346,7 +348,7 @@ impl Process {
         self.charged.get() + running
     }
 
-    /// Returns the total cost of the rank's own code until now.
+    /// Returns the total cost of the rank's own code so far.
     pub fn computed(&self) -> SimSpan {
         self.computed.get() + self.block_so_far()
     }
@@ -365,7 +367,7 @@ impl Process {
     }
 
     /// Exchanges the thread-local state of libraries. The function is called when the rank's code is resumed or
-    /// suspended on this thread.
+    /// suspended on the host thread.
     #[inline(always)]
     pub fn swap_runtime(&self) {
         self.variables.swap();
@@ -384,7 +386,7 @@ impl Process {
         self.fail_at(self.position().unwrap_or_default(), kind, what)
     }
 
-    /// Variant of [`Process::fail`] for errors outside MPI functions. `place` is the position of the error.
+    /// Variant of [`Process::fail`] for errors outside MPI functions. `place` is the code position of the error.
     pub fn fail_at(&self, place: String, kind: FailureKind, what: String) -> ! {
         self.call_done(Call::Fail(Box::new(ProgramError { kind, place, what })));
         unreachable!("a failed rank does not go on")
@@ -395,8 +397,8 @@ impl Process {
         format!("node{}", self.job.sites[self.rank as usize].node)
     }
 
-    /// Returns the virtual time that programs see. Each query has a cost, so that a loop that waits for a point in time
-    /// ends.
+    /// Returns the virtual time that MPI_Wtime and clock functions return. Each query has a cost, so that a loop that
+    /// waits for a point in time ends.
     pub fn wtime(&self) -> SimTime {
         self.look_at_clock();
         self.now()
@@ -407,13 +409,13 @@ impl Process {
         self.ground.borrow().as_ref().map_or(0..0, CrashContext::stack)
     }
 
-    /// Returns true if an MPI function of the rank is running.
+    /// Returns true if the rank is in an MPI function.
     pub fn in_call(&self) -> bool {
         self.here.get() != [0; 3]
     }
 
-    /// Returns the position of the MPI function from which another MPI function was called. The position is `outer`,
-    /// unless a fault handler of the program has jumped out of the outer MPI function.
+    /// Returns the stack position of the MPI function from which another MPI function was called. The result is
+    /// `outer`, unless a fault handler of the program has jumped out of the outer MPI function.
     #[cold]
     pub fn still_running(&self, outer: [usize; 3]) -> [usize; 3] {
         let faulted = self.faulted.get().is_some_and(|fault| fault.here == outer);
@@ -425,13 +427,15 @@ impl Process {
         [0; 3]
     }
 
-    /// Returns the number of the program position that called the running MPI function; see [`Job::call_place_name`].
+    /// Returns the identifier of the program position that called the running MPI function; see
+    /// [`Job::call_place_name`].
     pub fn call_place(&self) -> Option<u32> {
         let code = self.in_call().then(|| crash::calling_code(self, self.here.get(), &self.stack())).flatten();
         code.map(|(module, offset)| self.job.call_place(module, offset))
     }
 
-    /// Returns the last known position of the rank for reports, such as "MPI_Recv at ring.c:42" with debug information.
+    /// Returns the last known code position of the rank for reports, such as "MPI_Recv at ring.c:42" with debug
+    /// information.
     pub fn position(&self) -> Option<String> {
         let function = self.function.get();
         let called = || crash::caller(self, self.here.get(), &self.stack());
@@ -443,7 +447,7 @@ impl Process {
     }
 }
 
-/// Converts a C string to text. Returns `None` for null.
+/// Converts a C string to text. The result is `None` for a null pointer.
 ///
 /// # Safety
 /// `text` is null or points to a zero-terminated string that lives as long as the result.

@@ -1,5 +1,5 @@
-//! Sampled blocks (`mcpsim.h`). The code of a sampled block runs a few times. Afterwards only the mean cost of the
-//! block is charged.
+//! Sampled blocks (`mcpsim.h`), which are repeated code sections of a program. The code of a sampled block runs a few
+//! times. Later executions are skipped, and the mean cost of the block is charged instead.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -12,9 +12,9 @@ use mcpsim_core::units::SimSpan;
 /// Measured executions of a sampled block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sampled {
-    /// Number of completed executions of the block.
+    /// Number of completed executions of the sampled block.
     times: u64,
-    /// Total cost of the completed executions in ps.
+    /// Total cost of the completed executions of the sampled block in ps.
     cost: u64,
 }
 
@@ -24,8 +24,8 @@ impl Sampled {
         self.cost = self.cost.saturating_add(cost.as_ps());
     }
 
-    /// Returns the mean cost of the block. Returns `None` if the block must be executed, because fewer than `asked`
-    /// executions have completed.
+    /// Returns the mean cost of the sampled block. The result is `None` if the block must be executed, because fewer
+    /// than `asked` executions have completed.
     fn mean(self, asked: u64) -> Option<SimSpan> {
         match self.times {
             _ if asked == 0 => Some(SimSpan::ZERO),
@@ -41,7 +41,7 @@ impl Sampled {
 pub struct SampleSite {
     times: u64,
     cost: u64,
-    /// Total cost of the rank's code when the block started, in ps.
+    /// Total cost of the rank's code when the sampled block started, in ps.
     begun: u64,
     global: u64,
     rest: [u64; 4],
@@ -54,15 +54,15 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("mcpsim_compute", Function(compute as *const ())),
 ];
 
-/// Returns the key of a block whose samples all ranks share.
+/// Returns the key of a sampled block whose measurements all ranks share.
 fn key(p: &Process, sample: *const SampleSite) -> (usize, usize) {
     let instance = p.instance.borrow();
     let place = instance.as_ref().and_then(|instance| instance.contains(sample as usize));
     place.unwrap_or((usize::MAX, sample as usize))
 }
 
-/// Returns 1 if the block must be executed, and 0 if its cost was charged. A thread that runs no rank executes every
-/// block.
+/// Returns 1 if the sampled block must be executed, and 0 if the mean cost of the block was charged. A thread that
+/// runs no rank executes every block.
 unsafe extern "C" fn begin(sample: *mut SampleSite, asked: c_int, global: c_int) -> c_int {
     let Some(p) = current() else { return 1 };
     // SAFETY: the macros of `mcpsim.h` pass the address of a static variable with the layout of `SampleSite`.

@@ -6,21 +6,22 @@ use std::fmt;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{BasicKind, Datatype};
 
-/// Maximum number of runs that are compared. Signatures whose runs are equal up to this number count as equal.
+/// Maximum number of runs of equal elements that are compared. Signatures whose runs are equal up to this number
+/// count as equal.
 const MOST_RUNS: usize = 1 << 20;
 
-/// Type signature of a number of items of a datatype. The basic elements are stored as runs of equal elements, and the
-/// list of runs is repeated.
+/// Type signature of a number of items of a datatype. The basic elements are stored as a list of runs of equal
+/// elements. The signature repeats the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
-    /// Named datatype and number of elements of each run.
+    /// Named datatype and number of elements of each run of equal elements.
     runs: Vec<(Handle, u64)>,
     /// Number of repetitions of the list of runs.
     times: u64,
 }
 
 impl Signature {
-    /// Returns the signature of `count` items of `datatype`.
+    /// Returns the type signature of `count` items of `datatype`.
     pub fn new(datatype: &Datatype, count: usize) -> Self {
         let mut runs: Vec<(Handle, u64)> = Vec::new();
         if count > 0 {
@@ -39,7 +40,7 @@ impl Signature {
         }
     }
 
-    /// Iterates over all runs. Adjacent runs of equal elements are merged.
+    /// Iterates over all runs of equal elements. Adjacent runs of equal elements are merged.
     fn elements(&self) -> impl Iterator<Item = (Handle, u64)> + '_ {
         let mut all = (0..self.times).flat_map(|_| self.runs.iter().copied()).peekable();
         std::iter::from_fn(move || {
@@ -51,12 +52,12 @@ impl Signature {
         })
     }
 
-    /// Returns true if the signature contains packed data, which matches any signature.
+    /// Returns true if the type signature contains packed data, which matches any signature.
     fn is_packed(&self) -> bool {
         self.runs.iter().any(|(handle, _)| *handle == abi::MPI_PACKED)
     }
 
-    /// Returns true if both signatures have the same sequence of elements.
+    /// Returns true if the type signature and `other` have the same sequence of elements.
     pub fn matches(&self, other: &Signature) -> bool {
         if self == other || self.is_packed() || other.is_packed() {
             return true;
@@ -72,9 +73,9 @@ impl Signature {
         true
     }
 
-    /// Returns true if a receive with the signature `room` can receive a message with this signature, because the
-    /// message's elements are the first elements of `room`. If the message is longer than `room`, only the elements
-    /// within `room` are compared.
+    /// Returns true if a receive with the type signature `room` can receive a message with the signature `self`,
+    /// because the message's elements are the first elements of `room`. If the message is longer than `room`, only
+    /// the elements within `room` are compared.
     pub fn fits(&self, room: &Signature) -> bool {
         if self == room || self.is_packed() || room.is_packed() {
             return true;
@@ -86,16 +87,17 @@ impl Signature {
                 return false;
             }
             if sent != wanted {
-                // The two runs have different lengths. If the message's run is shorter, the signatures match only if
-                // the message ends after this run, because its next run would have another datatype. If the receive's
-                // run is shorter, the signatures match only if the receive ends after this run.
+                // The run of the message and the run of the receive have different lengths. If the message's run is
+                // shorter, the signatures match only if the message ends after the run, because the message's next
+                // run would have another datatype. If the receive's run is shorter, the signatures match only if the
+                // receive ends after the run.
                 return if sent < wanted { mine.next().is_none() } else { theirs.next().is_none() };
             }
         }
         true
     }
 
-    /// Appends the encoded signature to `out`. The decoder must be passed the length separately.
+    /// Appends the encoded type signature to `out`. The decoder must receive the length separately.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.times.to_ne_bytes());
         for &(handle, length) in &self.runs {
@@ -118,7 +120,7 @@ impl Signature {
 }
 
 impl fmt::Display for Signature {
-    /// Formats the signature, for example as "2 MPI_INT" or "3 times (1 MPI_INT, 2 MPI_DOUBLE)".
+    /// Formats the type signature, for example as "2 MPI_INT" or "3 times (1 MPI_INT, 2 MPI_DOUBLE)".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 4;
         let name = |handle| Datatype::named(handle).map_or("?", |named| named.name());

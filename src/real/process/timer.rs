@@ -1,26 +1,26 @@
 //! Measures the time that a rank's own code takes on the host.
 //!
-//! The cost of a local execution block is the CPU time of the thread. Reading the CPU time requires a system call,
-//! which costs many times as much as reading the wall clock without a system call. Most MPI calls follow each other
-//! closely. Within such short times both clocks advance equally, because a thread that loses its core does not run for
-//! longer than [`SHORT`]. The cost of a short block is therefore the wall time of the block. The CPU time is read only
-//! at the end of a long block. From the CPU time, the timer computes the time that the thread did not run since the
-//! last reading.
+//! The cost of a local execution block is the CPU time of the rank's host thread. Reading the CPU time requires a
+//! system call, which costs many times as much as reading the wall clock without a system call. Most MPI calls follow
+//! each other closely. Within short times the wall clock and the CPU time advance equally, because a thread that
+//! loses its core does not run for longer than [`SHORT`]. The cost of a short block is therefore the wall time of the
+//! block. The CPU time is read only at the end of a long block. From the CPU time, the timer computes the time that
+//! the thread did not run since the last reading.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
 use crate::process::job::HostClock;
 
-/// Maximum wall time in ns of a block whose cost is its wall time.
+/// Maximum wall time in ns of a local execution block whose cost is its wall time.
 const SHORT: u64 = 10_000;
-/// Maximum age in ns of the last reading of the CPU time at the start of a block. If the reading is older, the CPU time
-/// is read again. Time that the thread did not run before the block is not part of the block. The constant bounds the
-/// error if the thread did not run just before the start of the block.
+/// Maximum age in ns of the last reading of the CPU time at the start of a local execution block. If the reading is
+/// older, the CPU time is read again, because time that the thread did not run before the block is not part of the
+/// block. The constant bounds the error if the thread did not run just before the start of the block.
 const STALE: u64 = 50_000;
 
 thread_local! {
-    /// Last reading of wall time and CPU time on this thread.
+    /// Last reading of wall time and CPU time on the current host thread.
     static BOTH: Cell<Reading> = const { Cell::new(Reading { wall: 0, cpu: 0 }) };
 }
 
@@ -39,7 +39,7 @@ impl Reading {
         reading
     }
 
-    /// Returns the time in ns that the thread was not running since `earlier`.
+    /// Returns the time in ns that the host thread was not running since the reading `earlier`.
     fn away_since(&self, earlier: Reading) -> u64 {
         (self.wall - earlier.wall).saturating_sub(self.cpu - earlier.cpu)
     }
@@ -50,11 +50,11 @@ impl Reading {
 #[derive(Debug)]
 pub struct Timer {
     clock: HostClock,
-    /// Time in ns that starting and stopping the timer add to a measurement.
+    /// Time in ns that starting and stopping the timer adds to a measurement.
     overhead: u64,
-    /// Wall time in ns at the start of the current block, or 0 while the timer is stopped.
+    /// Wall time in ns at the start of the current local execution block, or 0 while the timer is stopped.
     started: Cell<u64>,
-    /// Measured time in ns that no caller has taken yet.
+    /// Measured time in ns that `Timer::take` has not returned yet.
     measured: Cell<u64>,
 }
 
@@ -96,26 +96,26 @@ impl Timer {
         self.started.replace(0) != 0
     }
 
-    /// Returns the time in ns of all blocks that ended since the last call of this function.
+    /// Returns the time in ns of all local execution blocks that ended since the last call of the same function.
     #[inline]
     pub fn take(&self) -> u64 {
         self.measured.replace(0)
     }
 
-    /// Returns the measured time in ns that no caller has taken yet, including the current block. The time of the query
-    /// is not measured, because the query ends the current block and starts a new block.
+    /// Returns the measured time in ns that no call has returned yet, including the current block. The time of the
+    /// query is not measured, because the query ends the current block and starts a new block.
     pub fn peek(&self) -> u64 {
         let started = self.started.get();
         if started != 0 {
             let now = wall();
-            // The time that reading the CPU time takes belongs to no block.
+            // The time that reading the CPU time takes belongs to no local execution block.
             let asked = self.end(started, now);
             self.started.set(if asked { wall() } else { now });
         }
         self.measured.get()
     }
 
-    /// Returns the wall time in ns at the start of a block.
+    /// Returns the wall time in ns at the start of a local execution block.
     #[inline]
     fn begin(&self) -> u64 {
         match self.clock {
@@ -124,7 +124,8 @@ impl Timer {
         }
     }
 
-    /// Adds a block with these wall times of start and end to the measured time. Returns true if the CPU time was read.
+    /// Adds a local execution block with the given wall times of start and end to the measured time. Returns true if
+    /// the CPU time was read.
     #[inline]
     fn end(&self, started: u64, now: u64) -> bool {
         let length = now.saturating_sub(started);
@@ -135,9 +136,10 @@ impl Timer {
     }
 }
 
-/// Returns the wall time in ns. If the last reading of the CPU time is older than [`STALE`], reads the CPU time first.
-// This function and the next function are not inlined, because a fiber may continue on another thread, where a cached
-// address of a thread-local variable would be wrong.
+/// Returns the wall time in ns. If the last reading of the CPU time is older than [`STALE`], the function also reads
+/// the CPU time.
+// The function and the next function are not inlined, because a fiber may continue on another host thread, where a
+// cached address of a thread-local variable would be wrong.
 #[inline(never)]
 fn wall_beside_cpu() -> u64 {
     let now = wall();
@@ -148,7 +150,7 @@ fn wall_beside_cpu() -> u64 {
     wall()
 }
 
-/// Returns the time in ns that the thread was not running since the last reading of its CPU time.
+/// Returns the time in ns that the host thread was not running since the last reading of its CPU time.
 #[cold]
 #[inline(never)]
 fn away_until(now: u64) -> u64 {
@@ -176,7 +178,7 @@ fn wall() -> u64 {
 #[inline]
 fn read(id: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: both clocks exist on every Linux system, and `time` is valid for writes.
+    // SAFETY: the wall clock and the CPU clock exist on every Linux system, and `time` is valid for writes.
     unsafe { libc::clock_gettime(id, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
@@ -221,7 +223,7 @@ mod tests {
             std::hint::black_box(wall());
         }
         let (measured, all) = (timer.take(), wall() - before);
-        // The timer reads the clock twice, and unoptimised code takes longer than the clock.
+        // The timer reads the host clock twice, and unoptimised code takes longer than the clock.
         assert!(measured < all, "{measured} ns of {all} ns");
     }
 
@@ -230,7 +232,7 @@ mod tests {
         let nap = std::time::Duration::from_millis(20);
         for (clock, slept) in [(HostClock::Cpu, false), (HostClock::Wall, true)] {
             let timer = Timer::new(clock, 0);
-            // Time that the thread sleeps before a block is not part of the block.
+            // Time that the thread sleeps before a local execution block is not part of the block.
             std::thread::sleep(nap);
             timer.start();
             std::thread::sleep(nap);

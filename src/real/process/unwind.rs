@@ -1,5 +1,5 @@
 //! Walks the stack with call frame information. Stack walks allocate no memory, take no locks, and read only code and
-//! the given stack. Signal handlers may therefore walk the stack.
+//! the address range of the stack. Signal handlers may therefore walk the stack.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -19,12 +19,12 @@ const RBP: usize = 6;
 const RSP: usize = 7;
 const RIP: usize = 16;
 
-/// General registers and instruction pointer.
+/// Values of the general registers and the instruction pointer.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers(pub [usize; REGISTERS]);
 
 impl Registers {
-    /// Creates registers with these instruction, stack and frame pointers. The other registers are 0.
+    /// Creates registers with the given instruction, stack and frame pointers. The other registers are 0.
     pub fn at([pc, stack, frame]: [usize; 3]) -> Self {
         let mut registers = [0; REGISTERS];
         (registers[RIP], registers[RSP], registers[RBP]) = (pc, stack, frame);
@@ -62,8 +62,8 @@ pub fn here() -> [usize; 3] {
     [pc, stack, frame]
 }
 
-/// Returns the callee-saved registers. At the start of a function that is compiled without optimisation, these
-/// registers still contain the values of the function's caller.
+/// Returns the callee-saved registers. At the start of a function that is compiled without optimisation, the
+/// callee-saved registers still contain the values of the function's caller.
 #[inline(always)]
 pub fn kept_for_caller() -> [usize; 5] {
     let mut kept = [0; 5];
@@ -90,12 +90,12 @@ pub struct UnwindFrame {
 pub struct StackTrace {
     frames: [UnwindFrame; DEPTH],
     count: usize,
-    /// True if the stack has more frames than the trace stores.
+    /// True if the stack has more stack frames than the trace stores.
     pub cut: bool,
 }
 
 impl StackTrace {
-    /// Walks the stack from the function at `registers` outwards, as long as the frames are on `stack`.
+    /// Walks the stack from the function at `registers` outwards, as long as the stack frames are on `stack`.
     pub fn new(mut registers: Registers, stack: &Range<usize>) -> StackTrace {
         let mut trace = StackTrace { frames: [UnwindFrame::default(); DEPTH], count: 0, cut: false };
         let mut called = false;
@@ -121,7 +121,7 @@ impl StackTrace {
     }
 }
 
-/// Walks the stack outwards up to the first frame for which `found` returns a value.
+/// Walks the stack outwards up to the first stack frame for which `found` returns a value.
 pub fn first<R>(
     mut registers: Registers,
     stack: &Range<usize>,
@@ -141,7 +141,7 @@ pub fn first<R>(
 }
 
 /// Replaces `registers` by the registers of the caller of the function at `at`. Returns the first address of the
-/// function at `at`, or 0 if this address is unknown. Returns `None` if the caller is unknown.
+/// function at `at`, or 0 if the first address is unknown. Returns `None` if the caller is unknown.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
     if let Some(code) = loader::code(at)
         && let Some(function) = step_by_table(registers, at, stack, code)
@@ -180,8 +180,8 @@ fn with_row<T>(
     look: impl FnOnce(&UnwindTableRow<usize, InPlace>, usize) -> Option<T>,
 ) -> Option<T> {
     let slice = |from: usize| {
-        // SAFETY: the module is mapped from its start to its end. The module's code is on the stack, so the module
-        // remains mapped.
+        // SAFETY: the module is mapped from its start to its end. A call of the module's code is on the stack, so the
+        // module remains mapped.
         let bytes = unsafe { std::slice::from_raw_parts(from as *const u8, code.end.checked_sub(from)?) };
         Some(EndianSlice::new(bytes, LittleEndian))
     };
@@ -227,8 +227,8 @@ fn step_by_table(registers: &mut Registers, at: usize, stack: &Range<usize>, cod
     })
 }
 
-/// Returns the end of the frame of the function at `registers`, and the stack location at which the function saves each
-/// register of its caller, by register number.
+/// Returns the end of the stack frame of the function at `registers`, and the stack location at which the function
+/// saves each register of its caller, by register number.
 pub fn kept_registers(registers: &Registers) -> Option<(usize, [Option<usize>; REGISTERS])> {
     with_row(registers.pc(), loader::code(registers.pc())?, |row, _| {
         let cfa = end_of_frame(registers, row)?;

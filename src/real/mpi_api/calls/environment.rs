@@ -107,7 +107,7 @@ mpi_functions! {
 #[allow(non_snake_case)]
 unsafe extern "C" fn MPI_Wtime() -> f64 {
     let time = with_current(|p| {
-        // The function name is set because the local execution block that ends here is charged to MPI_Wtime.
+        // The function name is set because the local execution block that is charged here ends at MPI_Wtime.
         p.function.set("MPI_Wtime");
         p.wtime().as_seconds()
     });

@@ -10,7 +10,7 @@ use crate::mpi_api::window::{Flavor, Window, WindowSize, make_dynamic, make_shar
 use crate::process::{put_text, text};
 use mcpsim_core::mpi::abi::{self, Aint, Handle};
 
-/// Calls `body` with the window of the handle `win`. An error of `body` is assigned to the window's error handler.
+/// Calls `body` with the window of the handle `win`. An error of `body` is assigned to the window.
 pub fn on<R>(p: &MpiProcess, win: Handle, body: impl FnOnce(&Rc<Window>) -> MpiResult<R>) -> MpiResult<R> {
     let window = p.window(win)?;
     body(&window).map_err(|error| window.on(error))

@@ -1,5 +1,5 @@
-//! Internal collectives that exchange numbers when communicators and similar objects are created. An internal
-//! collective costs as much as the same collective in the program.
+//! Internal collectives with which ranks exchange integers when a program creates communicators and similar objects.
+//! An internal collective costs as much as the same collective in the program.
 
 use std::rc::Rc;
 
@@ -23,22 +23,22 @@ fn number() -> Type {
     Datatype::named(NUMBER).expect("a named datatype").clone()
 }
 
-/// Converts `numbers` to bytes for a message.
+/// Converts integers to the bytes of a message.
 pub fn packed(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// Converts the bytes of a received message to numbers.
+/// Converts the bytes of a received message to integers.
 pub fn unpacked(data: &[u8]) -> Vec<u32> {
     let (numbers, _) = data.as_chunks::<SIZE>();
     numbers.iter().map(|&number| u32::from_ne_bytes(number)).collect()
 }
 
 /// Returns the maximum of `mine` over all members of an intracommunicator, on all members. `sequence` is the sequence
-/// number of the collective.
+/// number of the internal collective.
 ///
 /// # Errors
-/// Errors of the schedule that exchanges the numbers.
+/// Errors of the schedule that exchanges the integers.
 pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> MpiResult<u32> {
     let max = op::builtin(abi::MPI_MAX).expect("a built-in operation");
     let (mut given, mut result) = (vec![mine], vec![mine]);
@@ -51,10 +51,10 @@ pub fn greatest(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: u32) -> Mp
     Ok(result[0])
 }
 
-/// Returns the numbers of all members in rank order. All members contribute equally many numbers.
+/// Returns the integers of all members of a communicator in rank order. All members contribute equally many integers.
 ///
 /// # Errors
-/// Errors of the schedule that exchanges the numbers.
+/// Errors of the schedule that exchanges the integers.
 pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -> MpiResult<Vec<u32>> {
     let mut all = vec![0; mine.len() * comm.size() as usize];
     let input = Region::new(mine.as_ptr().cast_mut().cast(), number(), BufferShape::Only(comm.rank(), mine.len()));
@@ -65,11 +65,11 @@ pub fn allgather(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, mine: &[u32]) -
     Ok(all)
 }
 
-/// Returns the sum of the numbers that all members contribute for the calling member. `each` contains the calling
-/// member's contribution for each member.
+/// Returns the sum of the integers that all members of a communicator contribute for the calling member. `each`
+/// contains the calling member's contribution for each member.
 ///
 /// # Errors
-/// Errors of the schedule that exchanges the numbers.
+/// Errors of the schedule that exchanges the integers.
 pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u32]) -> MpiResult<u32> {
     let sum = op::builtin(abi::MPI_SUM).expect("a built-in operation");
     let mut result = vec![0];
@@ -82,10 +82,11 @@ pub fn sum_of_each(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, each: &mut [u
     Ok(result[0])
 }
 
-/// Broadcasts the numbers of the member `root` to all members. `numbers` has the same length on all members.
+/// Broadcasts the integers of the member `root` to all members of a communicator. `numbers` has the same length on
+/// all members.
 ///
 /// # Errors
-/// Errors of the schedule that exchanges the numbers.
+/// Errors of the schedule that exchanges the integers.
 pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers: &mut [u32]) -> MpiResult {
     let output = Region::new(numbers.as_mut_ptr().cast(), number(), BufferShape::Whole(numbers.len()));
     let mover = DataMover::new(Region::absent(number()), output);
@@ -93,11 +94,11 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
     CollectivePart { collective: Collective::Bcast, comm: comm.clone(), root, sizes, mover }.carry_out(p, sequence)
 }
 
-/// Sends the numbers `mine` of each group's leader to all ranks of the other group of an intercommunicator. Each rank
-/// receives `room` numbers. The first received number is the maximum over both leaders.
+/// Sends the integers `mine` of each group's leader to all ranks of the other group of an intercommunicator. Each
+/// rank receives `room` integers. The first received integer is the maximum over both leaders.
 ///
 /// # Errors
-/// Errors of the schedule that exchanges the numbers.
+/// Errors of the schedule that exchanges the integers.
 pub fn leaders_tell(p: &MpiProcess, comm: &Comm, sequence: u32, mine: &[u32], room: usize) -> MpiResult<Vec<u32>> {
     let (_, local) = comm.remote.as_ref().expect("an intercommunicator");
     let mut theirs = match CollectiveMessages::new(p, comm, sequence).leaders_exchange(packed(mine)) {

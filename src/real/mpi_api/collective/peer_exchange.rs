@@ -1,5 +1,5 @@
-//! Sends and receives messages of collectives that have no schedule. The messages are addressed by peer rank and never
-//! match messages of the program.
+//! Sends and receives messages of collectives that have no schedule. Collectives address the messages by peer rank,
+//! and the messages never match messages of the program.
 
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::process::MpiProcess;
@@ -9,7 +9,7 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::Bytes;
 
-/// Interface of a rank to the messages of one collective.
+/// Interface with which a rank sends and receives the messages of one collective.
 #[derive(Clone, Copy)]
 pub struct CollectiveMessages<'a> {
     pub p: &'a MpiProcess,
@@ -19,12 +19,12 @@ pub struct CollectiveMessages<'a> {
 }
 
 impl<'a> CollectiveMessages<'a> {
-    /// Creates the interface to the messages of the collective with the number `sequence` in `comm`.
+    /// Creates the message interface of the collective with the sequence number `sequence` in `comm`.
     pub fn new(p: &'a MpiProcess, comm: &'a Comm, sequence: u32) -> Self {
         CollectiveMessages { p, comm, sequence }
     }
 
-    /// Starts a send of `data` to the peer `to`.
+    /// Starts a send of `data` to the peer rank `to`.
     pub fn start(&self, to: u32, data: Vec<u8>) -> RequestId {
         self.p.call_start(Call::Isend(Message {
             to: self.comm.peers().world(to),
@@ -37,13 +37,13 @@ impl<'a> CollectiveMessages<'a> {
         }))
     }
 
-    /// Sends `data` to the peer `to`.
+    /// Sends `data` to the peer rank `to` and waits for the send.
     pub fn send(&self, to: u32, data: Vec<u8>) {
         let request = self.start(to, data);
         self.finish(Requests::from_slice(&[request]));
     }
 
-    /// Waits until `requests` are complete.
+    /// Waits until the requests `requests` are complete.
     pub fn finish(&self, requests: Requests) {
         if requests.iter().any(|&request| request != COMPLETE) {
             self.p.complete(requests);
@@ -59,24 +59,24 @@ impl<'a> CollectiveMessages<'a> {
         Source::Rank(self.comm.peers().world(peer))
     }
 
-    /// Receives a message from the peer `from` and returns its data.
+    /// Receives a message from the peer rank `from` and returns the message's data.
     pub fn recv(&self, from: u32) -> Vec<u8> {
         self.p.call_completed(Call::Recv(self.pattern(self.from(from))), |completions| data(&mut completions[0]))
     }
 
-    /// Receives a message from any peer. Returns the peer and the data of the message.
+    /// Receives a message from any peer rank. Returns the sender and the data of the message.
     pub fn recv_any(&self) -> (u32, Vec<u8>) {
         self.p.call_completed(Call::Recv(self.pattern(Source::Any)), |completions| {
             (self.comm.peer_number(completions[0].source) as u32, data(&mut completions[0]))
         })
     }
 
-    /// Starts a receive from the peer `from`.
+    /// Starts a receive from the peer rank `from`.
     pub fn start_recv(&self, from: u32) -> RequestId {
         self.p.call_start(Call::Irecv(self.pattern(self.from(from))))
     }
 
-    /// Waits until `requests` are complete. Returns the received data of the first `receives` requests.
+    /// Waits until the requests `requests` are complete. Returns the received data of the first `receives` requests.
     pub fn finish_all(&self, requests: Requests, receives: usize) -> Vec<Vec<u8>> {
         if requests.is_empty() {
             return Vec::new();
@@ -86,7 +86,7 @@ impl<'a> CollectiveMessages<'a> {
         })
     }
 
-    /// Sends `data` to the peer `with` and returns the data received from this peer.
+    /// Sends `data` to the peer rank `with` and returns the data received from the same rank.
     pub fn exchange(&self, with: u32, data: Vec<u8>) -> Vec<u8> {
         let request = self.start(with, data);
         let theirs = self.recv(with);
@@ -94,8 +94,8 @@ impl<'a> CollectiveMessages<'a> {
         theirs
     }
 
-    /// Exchanges data between the leaders of both groups of an intercommunicator. Returns `None` on ranks that are not
-    /// leaders.
+    /// Exchanges data between the leaders of both groups of an intercommunicator. The result is `None` on ranks that
+    /// are not leaders.
     pub fn leaders_exchange(&self, data: Vec<u8>) -> Option<Vec<u8>> {
         (self.comm.rank() == 0).then(|| self.exchange(0, data))
     }

@@ -1,4 +1,4 @@
-//! Buffers of collectives. A buffer is divided into blocks.
+//! Data buffers of collectives. A buffer is divided into blocks, such as one block per rank.
 #![allow(unsafe_code)]
 
 use std::rc::Rc;
@@ -10,14 +10,14 @@ use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::schedule::{BlockLayout, Blocks};
 use mcpsim_core::units::Bytes;
 
-/// Layout argument for regions whose shape is not [`BufferShape::Whole`]. The blocks of such regions do not depend on a
-/// layout.
+/// Layout argument for buffers whose shape is not [`BufferShape::Whole`]. The blocks of such buffers do not depend on
+/// a layout.
 pub const NO_LAYOUT: BlockLayout = BlockLayout::Uniform { block: Bytes::ZERO, parts: 1 };
 
-/// A buffer of a collective, in memory of the program or of the collective.
+/// A data buffer of a collective, in memory of the program or of the collective.
 #[derive(Debug)]
 pub struct Region {
-    /// Address of the first item.
+    /// Address of the first item of the buffer.
     pub base: *mut u8,
     pub datatype: Type,
     pub shape: BufferShape,
@@ -28,17 +28,17 @@ pub struct Region {
 /// Division of a buffer into blocks.
 #[derive(Clone, Debug)]
 pub enum BufferShape {
-    /// The buffer has this number of items, and the layout of the schedule divides the items into blocks.
+    /// The buffer has the number of items in the field, and the layout of the schedule divides the items into blocks.
     Whole(usize),
-    /// The blocks are contiguous, and each block has this number of items.
+    /// The blocks are contiguous, and each block has the number of items in the field.
     Blocks(usize),
-    /// Each block has a separate number of items and a displacement in bytes from the base address.
+    /// Each block has a separate number of items and a displacement in bytes from the buffer's base address.
     Varying(Rc<[(usize, isize)]>),
-    /// As `Varying`, and each block has a separate datatype (MPI_Alltoallw).
+    /// Each block has a separate number of items, displacement in bytes and datatype (MPI_Alltoallw).
     Mixed(Rc<[(usize, isize, Type)]>),
-    /// The buffer consists of the block with this number, which has this number of items.
+    /// The buffer consists of one block, given by the index of the block and the number of items.
     Only(u32, usize),
-    /// The buffer is not significant at this rank and contains no data.
+    /// The buffer is not significant at the calling rank and contains no data.
     Absent,
 }
 
@@ -48,13 +48,13 @@ impl Region {
         Region { base, datatype, shape, _memory: None }
     }
 
-    /// Creates a region for a buffer that is not significant at this rank.
+    /// Creates a region for a buffer that is not significant at the calling rank.
     pub fn absent(datatype: Type) -> Self {
         Region::new(std::ptr::null_mut(), datatype, BufferShape::Absent)
     }
 
-    /// Creates an internal buffer of the collective with the blocks of `layout`. If the layout splits one buffer into
-    /// parts, the buffer has `whole` items.
+    /// Creates an internal buffer of the collective with the blocks of `layout`. If the layout divides one buffer
+    /// into parts, the buffer has `whole` items.
     pub fn own(layout: &BlockLayout, datatype: &Type, whole: usize) -> Self {
         let size = datatype.size().max(1) as u64;
         let mut items = 0;
@@ -82,7 +82,8 @@ impl Region {
         Region { base, datatype: datatype.clone(), shape, _memory: Some(memory) }
     }
 
-    /// Returns the type signatures of all `blocks` blocks, or the signature of the block of a region with one block.
+    /// Returns the type signatures of all `blocks` blocks. A region with a single block returns the signature of that
+    /// block.
     pub fn signatures(&self, blocks: u32) -> PeerSignatures {
         let of = |block| {
             let (_, count, datatype) = self.block(&NO_LAYOUT, block);
@@ -95,13 +96,13 @@ impl Region {
         }
     }
 
-    /// Returns a region that consists of block `block` of this region, in the same memory.
+    /// Returns a region that consists of the block with the index `block`, in the same memory.
     pub fn only(&self, block: u32) -> Region {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         Region::new(at, datatype.clone(), BufferShape::Only(block, count))
     }
 
-    /// Packs all `blocks` blocks into a new internal buffer of the collective.
+    /// Packs all `blocks` blocks of the buffer into a new internal buffer of the collective.
     pub fn copy(&self, blocks: u32) -> Region {
         let mut data: Vec<u8> = Vec::new();
         let mut at: Vec<(usize, isize)> = Vec::new();
@@ -120,7 +121,8 @@ impl Region {
         Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
     }
 
-    /// Copies `blocks` blocks to a new internal buffer of the collective, which is divided into the same blocks.
+    /// Copies `blocks` blocks of the buffer to a new internal buffer of the collective, which is divided into equal
+    /// blocks.
     pub fn detached(&self, blocks: u32) -> Region {
         let copied = |from: *mut u8, count: usize, datatype: &Type| {
             let own = Region::room(datatype, count);
@@ -160,7 +162,7 @@ impl Region {
         Region::own(&whole, datatype, items)
     }
 
-    /// Returns the address, number of items and datatype of block `block`.
+    /// Returns the address, the number of items and the datatype of the block with the index `block`.
     pub fn block(&self, layout: &BlockLayout, block: u32) -> (*mut u8, usize, &Type) {
         if let BlockLayout::Headed { head, .. } = layout {
             let (start, count, datatype) = self.block(&NO_LAYOUT, block / 2);
@@ -189,70 +191,74 @@ impl Region {
         }
     }
 
-    /// Returns true if block `block` has the same address in both regions. Neither region may depend on a layout.
+    /// Returns true if the block with the index `block` has the same address in both regions. Neither region may
+    /// depend on a layout.
     pub fn shares(&self, other: &Region, block: u32) -> bool {
         let ((mine, count, datatype), (theirs, others, _)) =
             (self.block(&NO_LAYOUT, block), other.block(&NO_LAYOUT, block));
         mine == theirs && !mine.is_null() && count > 0 && others > 0 && datatype.size() > 0
     }
 
-    /// Packs block `block` of a region that does not depend on a layout.
+    /// Packs the block with the index `block` of a region that does not depend on a layout.
     ///
     /// # Safety
-    /// The memory of the region is valid for all its blocks.
+    /// The memory of the region is valid for all blocks of the region.
     pub unsafe fn packed(&self, block: u32) -> Vec<u8> {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let mut data = Vec::with_capacity(count * datatype.size());
-        // SAFETY: the caller guarantees that the buffer is valid.
+        // SAFETY: the caller guarantees that the memory of the region is valid.
         unsafe { datatype.pack(at, count, &mut data) };
         data
     }
 
-    /// Stores packed data in block `block` of a region that does not depend on a layout. Data beyond the size of the
-    /// block is discarded.
+    /// Stores packed data in the block with the index `block` of a region that does not depend on a layout. Data
+    /// beyond the size of the block is discarded.
     ///
     /// # Errors
     /// MPI_ERR_TRUNCATE if the data is longer than the block.
     ///
     /// # Safety
-    /// The memory of the region is valid for all its blocks.
+    /// The memory of the region is valid for all blocks of the region.
     pub unsafe fn store(&self, block: u32, data: &[u8]) -> MpiResult {
         let (at, count, datatype) = self.block(&NO_LAYOUT, block);
         let (size, room) = (data.len(), count * datatype.size());
-        // SAFETY: the caller guarantees that the buffer is valid, and the data is limited to the size of the block.
+        // SAFETY: the caller guarantees that the memory of the region is valid, and the data is limited to the size
+        // of the block.
         unsafe { datatype.unpack(at, count, &data[..size.min(room)]) };
         expect(size <= room, MPI_ERR_TRUNCATE, || {
             format!("{size} bytes arrived from rank or neighbour {block} for a block of {room} bytes")
         })
     }
 
-    /// Packs the data of `blocks` and appends the bytes to `out`.
+    /// Packs the data of the region's blocks `blocks` and appends the bytes to `out`.
     ///
     /// # Safety
-    /// The memory of the region is valid for all its blocks.
+    /// The memory of the region is valid for all blocks of the region.
     pub unsafe fn pack(&self, layout: &BlockLayout, blocks: Blocks, out: &mut Vec<u8>) {
         let windowed = matches!(layout, BlockLayout::Window { .. });
         if let (BufferShape::Whole(count), Blocks::All, false) = (&self.shape, blocks, windowed) {
-            // SAFETY: the caller guarantees that the buffer is valid.
+            // SAFETY: the caller guarantees that the memory of the region is valid.
             return unsafe { self.datatype.pack(self.base, *count, out) };
         }
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);
-            // SAFETY: the caller guarantees that the buffer is valid.
+            // SAFETY: the caller guarantees that the memory of the region is valid.
             unsafe { datatype.pack(at, count, out) };
         }
     }
 
-    /// Stores packed data in `blocks`. Returns the number of bytes that did not fit into the blocks.
+    /// Stores packed data in the region's blocks `blocks`. Returns the number of bytes that did not fit into the
+    /// blocks.
     ///
     /// # Safety
-    /// The memory of the region is valid for all its blocks, as for [`Region::pack`].
+    /// The memory of the region is valid for all blocks of the region, as for [`Region::pack`].
     pub unsafe fn unpack(&self, layout: &BlockLayout, blocks: Blocks, data: &[u8]) -> usize {
         let mut rest = data;
         for block in blocks.indices(layout.parts()) {
             let (at, count, datatype) = self.block(layout, block);
             let (mine, others) = rest.split_at(rest.len().min(count * datatype.size()));
-            // SAFETY: the caller guarantees that the buffer is valid, and `mine` is limited to the size of the block.
+            // SAFETY: the caller guarantees that the memory of the region is valid, and `mine` is limited to the size
+            // of the block.
             unsafe { datatype.unpack(at, count, mine) };
             rest = others;
         }

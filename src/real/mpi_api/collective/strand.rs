@@ -1,5 +1,5 @@
-//! Runs nonblocking collectives. A strand is a separate fiber that executes the code of the blocking form of the
-//! collective.
+//! Runs nonblocking collectives in strands. A strand is a separate fiber of a rank that executes the code of the
+//! blocking collective.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -19,7 +19,7 @@ use mcpsim_core::rank::{Call, Called, Describe, Fiber, FiberHandle, FloatEnviron
 /// Stack size of a strand in bytes. The size is sufficient for reduction functions of programs.
 const STACK: usize = 256 << 10;
 
-/// A nonblocking collective of a rank.
+/// A strand that executes a nonblocking collective of a rank.
 struct CollectiveStrand {
     fiber: Fiber,
     handle: Rc<Cell<*const FiberHandle<'static>>>,
@@ -27,10 +27,11 @@ struct CollectiveStrand {
     name: &'static str,
 }
 
-// SAFETY: a strand runs only on the thread that runs its rank, so no other thread uses its pointers at the same time.
+// SAFETY: a strand runs only on the host thread that runs the strand's rank, so no other thread uses the pointers at
+// the same time.
 unsafe impl Send for CollectiveStrand {}
 
-/// Starts `body` in a strand of the rank `p`. Returns the request that completes when `body` returns.
+/// Starts `body` in a strand of the rank `p`. Returns the request of the strand, which completes when `body` returns.
 ///
 /// # Errors
 /// MPI_ERR_NO_MEM if the stack of the strand cannot be allocated.
@@ -44,11 +45,11 @@ pub fn start_strand(
     let handle = Rc::new(Cell::new(ptr::null()));
     let process: *const MpiProcess = p;
     let (to, own_handle) = (result.clone(), handle.clone());
-    // Reductions in the strand use the floating-point environment that the rank has now.
+    // Reductions in the strand use the floating-point environment that the rank has at the start of the strand.
     let floats = p.keeps_floats().then(FloatEnvironment::now);
     let fiber = Fiber::new(STACK, move |out| {
-        // SAFETY: the rank's process outlives the rank's strands, and the handle lives as long as the code of the
-        // strand's fiber.
+        // SAFETY: the state of the rank outlives the rank's strands, and the fiber handle lives as long as the code
+        // of the strand's fiber.
         let p = unsafe { &*process };
         let out = unsafe { std::mem::transmute::<*const FiberHandle<'_>, *const FiberHandle<'static>>(out) };
         own_handle.set(out);
@@ -70,7 +71,7 @@ pub fn start_strand(
 
 impl Program for CollectiveStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
-        // SAFETY: the rank's process outlives the rank's strands.
+        // SAFETY: the state of the rank outlives the rank's strands.
         let p = unsafe { &*self.process };
         let outer = p.set_handle(self.handle.get());
         let ground = p.ground.replace(Some(CrashContext::of(&self.fiber)));
@@ -96,7 +97,7 @@ impl Describe for CollectiveStrand {
     }
 
     fn called(&mut self) -> Option<Called> {
-        // SAFETY: the rank's process outlives the rank's strands.
+        // SAFETY: the state of the rank outlives the rank's strands.
         unsafe { &*self.process }.called.take()
     }
 }

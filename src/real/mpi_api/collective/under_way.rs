@@ -1,6 +1,6 @@
-//! Nonblocking collectives that a rank has not completed when the rank ends. Uncompleted nonblocking collectives
-//! continue with copies of the program's buffers. Other ranks therefore still receive the data, and no freed memory is
-//! written.
+//! Nonblocking collectives that a rank has not completed when the rank ends. Incomplete nonblocking collectives
+//! continue with copies of the program's buffers. Other ranks therefore still receive the data, and no freed memory
+//! is written.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -13,7 +13,7 @@ use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Then};
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::Payload;
 
-/// A data mover that reports truncated messages.
+/// A data mover of a collective that reports truncated messages.
 pub trait CheckedMover: Mover {
     /// Returns the size of a truncated message and the size of the receiving buffer, in bytes.
     fn too_long(&self) -> Option<(usize, usize)>;
@@ -25,7 +25,7 @@ impl CheckedMover for DataMover {
     }
 }
 
-/// Data mover of a collective that runs in a strand.
+/// Data mover of a nonblocking collective, which runs in a strand.
 #[derive(Debug)]
 pub struct StrandMover(Rc<RefCell<DataMover>>);
 
@@ -33,11 +33,12 @@ pub struct StrandMover(Rc<RefCell<DataMover>>);
 pub type UnderWay = RefCell<Vec<(Weak<RefCell<DataMover>>, u32)>>;
 
 impl StrandMover {
-    /// Wraps `mover` for a nonblocking collective of the rank `p`. `blocks` is the number of ranks in the collective.
+    /// Wraps the data mover `mover` for a nonblocking collective of the rank `p`. `blocks` is the number of ranks in
+    /// the collective.
     pub fn new(p: &MpiProcess, mover: DataMover, blocks: u32) -> Self {
         let shared = Rc::new(RefCell::new(mover));
         let mut under_way = p.under_way.borrow_mut();
-        // Entries of completed collectives are removed only when the list would grow, so the amortised cost is
+        // Completed collectives are removed from the list only when the list would grow, so the amortised cost is
         // constant.
         if under_way.len() == under_way.capacity() {
             under_way.retain(|(mover, _)| mover.strong_count() > 0);
@@ -82,7 +83,7 @@ impl Mover for StrandMover {
 }
 
 impl MpiProcess {
-    /// Replaces the program's buffers of active collectives by copies.
+    /// Replaces the program's buffers of incomplete nonblocking collectives by copies.
     pub fn detach_collectives(&self) {
         for (mover, blocks) in self.under_way.take() {
             if let Some(mover) = mover.upgrade() {
@@ -91,7 +92,8 @@ impl MpiProcess {
         }
     }
 
-    /// Returns true if an operation may still access the stack of the rank's program after the rank has ended.
+    /// Returns true if a communication operation may still access the stack of the rank's program after the rank has
+    /// ended.
     pub fn needs_memory(&self) -> bool {
         let requests = self.requests.borrow();
         let strands = requests.iter().any(|(_, request)| matches!(request.operation, Operation::Strand { .. }));

@@ -1,10 +1,10 @@
 //! Detects conflicting accesses to a window (`--check`). A conflict is a put and another access to the same bytes
 //! without synchronisation between the two accesses (MPI-3.1, section 11.7).
 //!
-//! Operations between two calls of MPI_Win_fence have the number of the fence. Other operations are synchronised when
-//! their origin flushes them. An operation with a result is complete when its origin has waited for the result, without a
-//! message to the target. Outside of epochs of MPI_Win_fence such an operation is therefore compared only with later
-//! operations of its own origin.
+//! Operations between two calls of MPI_Win_fence are labelled with the count of fences. Operations outside fence
+//! epochs are synchronised when the origin flushes the operations. An operation with a result is complete when the
+//! origin has waited for the result, without a message to the target. Outside of fence epochs, an operation with a
+//! result is therefore compared only with later operations of the same origin.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -12,9 +12,9 @@ use std::ops::Range;
 use super::wire::{CallOrigin, TargetOperation, TargetRange};
 use mcpsim_core::rank::Rank;
 
-/// Number of the fence for operations that do not belong to an epoch of MPI_Win_fence.
+/// Fence count of operations that do not belong to an epoch of MPI_Win_fence.
 pub const NO_FENCE: u32 = 0;
-/// Maximum number of accesses that are stored per window, and maximum number of byte ranges per access.
+/// Maximum number of stored accesses per window, and maximum number of byte ranges per access.
 const MOST_ACCESSES: usize = 1024;
 const MOST_RUNS: usize = 256;
 
@@ -29,8 +29,8 @@ pub struct OpenAccess {
 }
 
 impl OpenAccess {
-    /// Creates an access of the rank `from` to `range`. The displacement of the range is `start` bytes from the base of
-    /// the target's memory.
+    /// Creates an access of the rank `from` to `range`. The displacement of the range is `start` bytes from the base
+    /// of the target's window memory.
     pub fn new(from: Rank, action: TargetOperation, origin: CallOrigin, range: &TargetRange, start: i64) -> Self {
         let mut runs: Vec<Range<i64>> = Vec::new();
         range.datatype.for_each_run(range.count, |kind, first, count| {
@@ -48,14 +48,14 @@ impl OpenAccess {
         OpenAccess { from, action, origin, runs }
     }
 
-    /// Returns the first byte range that both accesses contain.
+    /// Returns the first byte range that the access and the access `other` have in common.
     fn overlap(&self, other: &OpenAccess) -> Option<Range<i64>> {
         let pairs = self.runs.iter().flat_map(|run| other.runs.iter().map(move |other| (run, other)));
         let common = |(a, b): (&Range<i64>, &Range<i64>)| a.start.max(b.start)..a.end.min(b.end);
         pairs.map(common).find(|common| !common.is_empty())
     }
 
-    /// Returns true if the result depends on the order of the two accesses.
+    /// Returns true if the result of the operations depends on the order of the access and the access `later`.
     fn conflicts(&self, later: &OpenAccess) -> bool {
         use TargetOperation::{Accumulate, Get, Put};
         let matters =
@@ -65,8 +65,8 @@ impl OpenAccess {
         matters && is_open && self.origin.fence == later.origin.fence
     }
 
-    /// Returns true if the target can learn the end of the access. An operation with a request is complete when the
-    /// program has waited for the request.
+    /// Returns true if the target can learn that the access is complete. An operation with a request is complete when
+    /// the program has waited for the request, without a message to the target.
     fn has_known_end(&self) -> bool {
         self.action.is_silent() || self.origin.fence != NO_FENCE || !self.origin.position.starts_with("MPI_R")
     }
@@ -81,8 +81,8 @@ pub struct OpenAccesses {
 }
 
 impl OpenAccesses {
-    /// Adds an access. If the access conflicts with an earlier access, returns the common bytes, and the rank and call
-    /// of the earlier access. A conflict is returned once per pair of ranks.
+    /// Adds an access. If the access conflicts with an earlier access, returns the common bytes, and the rank and MPI
+    /// call of the earlier access. A conflict is returned once per pair of ranks.
     pub fn add(&mut self, access: OpenAccess) -> Option<(Range<i64>, Rank, String)> {
         // All operations of an epoch of MPI_Win_fence are served before the next epoch begins, so accesses of earlier
         // epochs are removed.
@@ -101,8 +101,7 @@ impl OpenAccesses {
         found
     }
 
-    /// Removes the accesses of the rank `from` that do not belong to an epoch of MPI_Win_fence, because they are
-    /// complete.
+    /// Removes the accesses of the rank `from` outside fence epochs, because a flush has completed the accesses.
     pub fn complete(&mut self, from: Rank) {
         self.open.retain(|open| open.from != from || open.origin.fence != NO_FENCE);
     }
@@ -138,7 +137,7 @@ mod tests {
         assert_eq!(open.add(access(1, Put, NO_FENCE, 0)), None);
         assert_eq!(open.add(access(2, Put, NO_FENCE, 8)), None);
         assert_eq!(open.add(access(2, Put, NO_FENCE, 4)), found(4..8, 1, "MPI_Put"));
-        // The conflict between these ranks was already reported.
+        // The conflict between the same two ranks was already reported.
         assert_eq!(open.add(access(2, Get, NO_FENCE, 4)), None);
         assert_eq!(open.add(access(3, Get, NO_FENCE, 4)), found(4..8, 1, "MPI_Put"));
         open.complete(1);
@@ -155,7 +154,7 @@ mod tests {
         let get = |waits| access_of(1, Get, origin("MPI_Get", NO_FENCE, waits), 0);
         let put = |waits| access_of(1, Put, origin("MPI_Put", NO_FENCE, waits), 0);
         assert_eq!(open.add(get(0)), None);
-        // The origin has waited for the result, so that the get is complete.
+        // The origin has waited for the result of the get, so the get is complete.
         assert_eq!(open.add(put(1)), None);
         open.complete(1);
         assert_eq!(open.add(get(1)), None);
@@ -163,14 +162,14 @@ mod tests {
         assert_eq!(open.add(access(2, Accumulate, NO_FENCE, 0)), None);
         open.complete(2);
         assert_eq!(open.add(put(1)), found(0..8, 1, "MPI_Get"));
-        // In an epoch of a fence all accesses are concurrent.
+        // In an epoch of MPI_Win_fence all accesses are concurrent.
         let mut open = OpenAccesses::default();
         assert_eq!(open.add(access(1, Get, 1, 0)), None);
         assert_eq!(open.add(access(3, Get, 1, 0)), None);
         assert_eq!(open.add(access(3, GetAccumulate, 1, 0)), None);
         assert_eq!(open.add(access(2, Put, 1, 0)), found(0..8, 1, "MPI_Get"));
         assert_eq!(open.add(access(4, Put, 2, 0)), None);
-        // A request may be complete without a message to the target.
+        // An operation with a request may be complete without a message to the target.
         let mut open = OpenAccesses::default();
         assert_eq!(open.add(access_of(1, Get, origin("MPI_Rget", NO_FENCE, 0), 0)), None);
         assert_eq!(open.add(put(0)), None);

@@ -1,5 +1,5 @@
-//! Epochs of a window (MPI-3.1, section 11.5). This module tracks the open access and exposure epochs of a rank and
-//! checks that each operation is permitted.
+//! Epochs of a window (MPI-3.1, section 11.5). The module tracks the open access and exposure epochs of a rank and
+//! checks that each one-sided operation is permitted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
@@ -13,15 +13,15 @@ use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{COMPLETE, Call, Pattern, RequestId, Requests, SendMode, Source, Tag, TagPattern, Which};
 use mcpsim_core::units::Bytes;
 
-/// Tag of the message by which a target informs an origin that the target's memory is exposed. The message uses the
-/// context of answers.
+/// Tag of the message by which a target informs an origin that the target's window memory is exposed. The message
+/// uses the same message context as answers to operations.
 pub const POSTED: Tag = 0;
-/// Tag of the message that a rank sends to itself after the last origin has completed.
+/// Tag of the message that a target sends to itself after the last origin has called MPI_Win_complete.
 pub const COMPLETED: Tag = 1;
-/// First tag of answers to operations.
+/// First message tag of answers to one-sided operations.
 pub const FIRST_ANSWER: Tag = 2;
 
-/// Access epoch of a rank.
+/// Access epoch of a rank on a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Access {
     /// No access epoch is open.
@@ -29,13 +29,13 @@ pub enum Access {
     Closed,
     /// All targets are accessible until the next MPI_Win_fence.
     Fence,
-    /// The targets in this group are accessible (MPI_Win_start).
+    /// The target ranks in the group are accessible (MPI_Win_start).
     Started(Group),
-    /// The targets that are keys of the map are accessible (MPI_Win_lock). The flag of a target is true after the
-    /// target's lock was requested.
+    /// The target ranks that are keys of the map are accessible (MPI_Win_lock). The flag of a target is true after
+    /// the origin has requested the target's lock.
     Locked(BTreeMap<u32, bool>),
-    /// All targets are accessible (MPI_Win_lock_all). The set contains the targets whose lock was requested. The value
-    /// is `None` if no locks are needed.
+    /// All targets are accessible (MPI_Win_lock_all). The set contains the targets whose lock the origin has
+    /// requested. The value is `None` if the accesses need no locks.
     AllLocked(Option<BTreeSet<u32>>),
 }
 
@@ -51,7 +51,7 @@ impl Access {
     }
 }
 
-/// Checks that the argument `assert` contains only assertions in `allowed`.
+/// Checks that the argument `assert` contains only MPI assertions in `allowed`.
 fn check_assert(assert: c_int, allowed: c_int) -> MpiResult {
     if assert & !allowed != 0 {
         let what =
@@ -62,7 +62,7 @@ fn check_assert(assert: c_int, allowed: c_int) -> MpiResult {
 }
 
 impl Window {
-    /// Creates an error of the class MPI_ERR_RMA_SYNC that states the actual and the expected state.
+    /// Creates an error of the class MPI_ERR_RMA_SYNC that states the actual and the expected epoch.
     fn out_of_order(&self, found: &str, expected: &str) -> MpiError {
         self.error(abi::MPI_ERR_RMA_SYNC, format!("{} is in {found}: expected {expected}", self.describe()))
     }
@@ -78,8 +78,8 @@ impl Window {
         }
     }
 
-    /// Checks that a new access epoch may start. The check fails if another access epoch is open, except a fence epoch
-    /// without operations.
+    /// Checks that a new access epoch may start. The check fails if another access epoch is open, except a fence
+    /// epoch without operations.
     fn check_idle(&self) -> MpiResult {
         let origin = self.origin.borrow();
         match &origin.access {
@@ -89,7 +89,7 @@ impl Window {
         }
     }
 
-    /// Checks that no epoch is open on the window. The window may be freed only in this state.
+    /// Checks that no epoch is open on the window. A window with an open epoch cannot be freed.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call.
@@ -101,8 +101,8 @@ impl Window {
         }
     }
 
-    /// Prepares an operation on `target`. If the epoch requires a lock of the target that was not requested yet, the
-    /// lock is requested.
+    /// Prepares a one-sided operation on the rank `target`. If the epoch requires a lock of the target that was not
+    /// requested yet, the function requests the lock.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the epoch does not permit access to the target.
@@ -121,7 +121,7 @@ impl Window {
         if ask { self.lock_some(p, &[target]) } else { Ok(()) }
     }
 
-    /// Acquires shared locks of `targets` for MPI_Win_lock_all.
+    /// Requests shared locks of the ranks `targets` for MPI_Win_lock_all and waits for the locks.
     fn lock_some(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
         let grants: Requests = targets.iter().map(|&target| self.ask(p, target, TargetOperation::LockShared)).collect();
         p.complete(grants);
@@ -131,8 +131,8 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_fence: completes the operations of this rank at their targets, then synchronises all ranks of the
-    /// window.
+    /// MPI_Win_fence: completes the operations of the calling rank at their targets, then synchronises all ranks of
+    /// the window.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, MPI_ERR_ASSERT if `assert` is
@@ -153,10 +153,11 @@ impl Window {
         result
     }
 
-    /// MPI_Win_post: exposes the memory of this rank to `origins`.
+    /// MPI_Win_post: exposes the window memory of the calling rank to the ranks `origins`.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, MPI_ERR_ASSERT, and MPI_ERR_GROUP for ranks outside the window's group.
+    /// MPI_ERR_RMA_SYNC if an exposure epoch is open, MPI_ERR_ASSERT if `assert` is invalid, and MPI_ERR_GROUP for
+    /// ranks outside the window's group.
     pub fn post(&self, p: &MpiProcess, origins: &Group, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK | abi::MPI_MODE_NOSTORE | abi::MPI_MODE_NOPUT)?;
         self.check_members(origins)?;
@@ -201,10 +202,10 @@ impl Window {
         }
     }
 
-    /// MPI_Win_start: waits until `targets` are exposed to this rank.
+    /// MPI_Win_start: waits until the ranks `targets` have exposed their window memory to the calling rank.
     ///
     /// # Errors
-    /// The errors are those of [`Window::post`].
+    /// Errors as for [`Window::post`].
     pub fn start(&self, p: &MpiProcess, targets: Group, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK)?;
         self.check_members(&targets)?;
@@ -258,7 +259,7 @@ impl Window {
     /// MPI_Win_test: returns true if all origins have called MPI_Win_complete.
     ///
     /// # Errors
-    /// The errors are those of [`Window::wait`].
+    /// Errors as for [`Window::wait`].
     pub fn test(&self, p: &MpiProcess) -> MpiResult<bool> {
         let requests = Requests::from_slice(&[self.posted()?]);
         let polls = p.before_poll();
@@ -274,10 +275,10 @@ impl Window {
         error.map_or(Ok(()), |error| Err(error.on_win(self.handle)))
     }
 
-    /// MPI_Win_lock: waits for the lock of `target`.
+    /// MPI_Win_lock: waits for the window lock of the rank `target`.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC, MPI_ERR_LOCKTYPE, MPI_ERR_ASSERT.
+    /// MPI_ERR_RMA_SYNC, MPI_ERR_LOCKTYPE or MPI_ERR_ASSERT if the epoch, the lock type or the assertion is invalid.
     pub fn lock(&self, p: &MpiProcess, kind: c_int, target: Option<u32>, assert: c_int) -> MpiResult {
         let action = match kind {
             abi::MPI_LOCK_SHARED => TargetOperation::LockShared,
@@ -310,7 +311,7 @@ impl Window {
         Ok(())
     }
 
-    /// MPI_Win_unlock: completes the operations on `target` and releases the target's lock.
+    /// MPI_Win_unlock: completes the operations on the rank `target` and releases the target's window lock.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and errors of the completed
@@ -335,9 +336,9 @@ impl Window {
         result
     }
 
-    /// MPI_Win_lock_all. The lock of a target is requested at the first operation on the target. If the window is in
-    /// shared memory, all locks are requested immediately, because the program can access shared memory without an MPI
-    /// call.
+    /// MPI_Win_lock_all. The first operation on a target requests the target's window lock. If the window is in
+    /// shared memory, all locks are requested immediately, because the program can access shared memory without an
+    /// MPI call.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and MPI_ERR_ASSERT if `assert` is
@@ -357,7 +358,7 @@ impl Window {
         }
     }
 
-    /// MPI_Win_unlock_all: completes all operations and releases all locks.
+    /// MPI_Win_unlock_all: completes all operations of the rank and releases all window locks.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and errors of the completed
@@ -375,7 +376,7 @@ impl Window {
         result
     }
 
-    /// Checks that the open epoch permits a flush of operations on `target`.
+    /// Checks that the open epoch permits a flush of operations on the rank `target`.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if no epoch of MPI_Win_lock or MPI_Win_lock_all is open for the target.

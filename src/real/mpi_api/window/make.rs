@@ -1,4 +1,4 @@
-//! Creates windows. The ranks of a new window agree on its properties, and the memory of the window is allocated.
+//! Creates windows. The ranks of a new window agree on the window's properties, and the window memory is allocated.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -31,7 +31,7 @@ fn guarded(p: &MpiProcess) -> Option<&'static str> {
     p.job.options.checks.heap.then_some(p.function.get())
 }
 
-/// Size of a rank's memory in a window, and unit of displacements. Both values are in bytes.
+/// Size of a rank's window memory, and unit of displacements. The size and the unit are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
     pub size: Aint,
@@ -39,8 +39,9 @@ pub struct WindowSize {
 }
 
 impl WindowSize {
-    /// Converts `displacement` to an offset in bytes from the base. The accessed bytes are `first..end`, relative to
-    /// the displacement. Returns an error text if the accessed bytes are not within the memory.
+    /// Converts `displacement` to an offset in bytes from the base of the window memory. The accessed bytes are
+    /// `first..end`, relative to the displacement. Returns an error text if the accessed bytes are not within the
+    /// window memory.
     pub fn place(&self, displacement: i64, (first, end): (i64, i64)) -> Result<isize, String> {
         let place = || {
             let at = displacement.checked_mul(i64::from(self.unit))?;
@@ -57,9 +58,9 @@ impl WindowSize {
 /// Origin of the memory of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
-    /// The program provides the memory at this address.
+    /// The program provides the window memory at the address in the field.
     Create(*mut u8),
-    /// The memory is allocated with the window.
+    /// The window memory is allocated with the window.
     Allocate,
 }
 
@@ -69,13 +70,13 @@ pub struct WindowMemory {
     base: *mut u8,
     start: *mut u8,
     layout: Layout,
-    /// True if the memory is a block of the checked heap.
+    /// True if the window memory is a block of the checked heap.
     guarded: bool,
 }
 
 impl WindowMemory {
-    /// Allocates `size` bytes that are filled with zeros. If `guarded` contains an MPI function, the memory is a block
-    /// of the checked heap.
+    /// Allocates `size` bytes of window memory, filled with zeros. If `guarded` contains the name of an MPI function,
+    /// the memory is a block of the checked heap.
     fn new(size: usize, guarded: Option<&'static str>) -> MpiResult<Self> {
         let failed = || MpiError::new(abi::MPI_ERR_NO_MEM, format!("no room for a window of {size} bytes"));
         let room = size.max(1).checked_add(ALIGNMENT).ok_or_else(failed)?;
@@ -83,7 +84,7 @@ impl WindowMemory {
         let layout = Layout::from_size_align(room, CALLOC_ALIGNMENT).map_err(|_| failed())?;
         let start = match guarded {
             Some(function) => heap::allocate(function, size, ALIGNMENT).cast(),
-            // SAFETY: the layout has a size other than 0.
+            // SAFETY: the layout has a nonzero size.
             None => unsafe { System.alloc_zeroed(layout) },
         };
         let guarded = guarded.is_some();
@@ -96,7 +97,7 @@ impl WindowMemory {
 
 impl Drop for WindowMemory {
     fn drop(&mut self) {
-        // SAFETY: `new` allocated the memory with the function that corresponds to this branch, with the same layout.
+        // SAFETY: `new` allocated the memory with the corresponding function and with the same layout.
         unsafe {
             match self.guarded {
                 true => heap::release("MPI_Win_free", self.start.cast()),
@@ -110,7 +111,7 @@ fn integer() -> Type {
     Datatype::named(abi::MPI_INT64_T).expect("a named datatype").clone()
 }
 
-/// Returns the maximum of each of the `values` over all ranks of `comm`.
+/// Returns the maximum of each element of `values` over all ranks of `comm`.
 fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> MpiResult<[i64; N]> {
     let (mut mine, mut all) = (values, [0; N]);
     let region = |values: &mut [i64; N]| Region::new(values.as_mut_ptr().cast(), integer(), Blocks::Whole(N));
@@ -122,7 +123,7 @@ fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> M
     Ok(all)
 }
 
-/// Returns the `values` of all ranks of `comm` in rank order.
+/// Returns the elements of `values` of all ranks of `comm` in rank order.
 fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> MpiResult<Vec<[i64; N]>> {
     let mut mine = values;
     let mut all = vec![[0; N]; comm.size() as usize];
@@ -134,7 +135,7 @@ fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> 
     Ok(all)
 }
 
-/// Synchronises all ranks of `comm`.
+/// Synchronises all ranks of the communicator `comm`.
 pub fn barrier(p: &MpiProcess, comm: &Rc<Comm>) -> MpiResult {
     let mover = DataMover::new(Region::absent(integer()), Region::absent(integer()));
     let sizes = Sizes::Same(Bytes::ZERO);
@@ -158,8 +159,8 @@ struct AgreedWindow {
 }
 
 impl AgreedWindow {
-    /// Agrees with the other ranks on the contexts of the window, and determines whether all ranks have the same size
-    /// and displacement unit.
+    /// Agrees with the other ranks on the message contexts of the window, and determines whether all ranks have the
+    /// same size and displacement unit.
     fn new(p: &MpiProcess, parent: &Rc<Comm>, WindowSize { size, unit }: WindowSize) -> MpiResult<Self> {
         let (size, unit) = (size as i64, i64::from(unit));
         let number = if parent.rank() == 0 { p.new_comm() } else { 0 };
@@ -176,7 +177,7 @@ impl AgreedWindow {
     }
 }
 
-/// Properties of a window that is not registered yet.
+/// Properties of a window before the window is registered.
 struct Blank {
     agreed: AgreedWindow,
     base: *mut u8,
@@ -187,7 +188,8 @@ struct Blank {
 }
 
 impl Blank {
-    /// Registers the window. The function returns only after all ranks have registered the window.
+    /// Registers the window at the calling rank. The function returns only after all ranks have registered the
+    /// window.
     fn take_up(self, p: &MpiProcess) -> MpiResult<Rc<Window>> {
         let Blank { agreed: AgreedWindow { comm, everywhere }, base, shape, flavor, memory, shared } = self;
         let make = |handle| Window {
@@ -218,6 +220,7 @@ impl Blank {
 /// Creates a window for MPI_Win_create and MPI_Win_allocate.
 ///
 /// # Errors
+/// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP or MPI_ERR_BASE if the corresponding argument is invalid, and
 /// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP or MPI_ERR_BASE if the corresponding argument is invalid, and
 /// MPI_ERR_NO_MEM if the memory cannot be allocated.
 pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Handle) -> MpiResult<Rc<Window>> {
@@ -257,7 +260,7 @@ pub fn make_dynamic(p: &MpiProcess, comm: Handle) -> MpiResult<Rc<Window>> {
 /// unless `apart` is true.
 ///
 /// # Errors
-/// The errors of [`make_window`], and MPI_ERR_RMA_SHARED if the ranks are not all on one node.
+/// The errors of [`make_window`], and MPI_ERR_RMA_SHARED if the window's ranks are on several nodes.
 pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle) -> MpiResult<Rc<Window>> {
     let parent = p.intra_comm(comm)?;
     check_shape(shape, &parent)?;
@@ -287,7 +290,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
         None
     };
     let base = memory.as_ref().map_or(std::ptr::null_mut(), |memory| memory.base);
-    // All ranks of a node run in one process of mcpsim, so the address is valid for all ranks of the window.
+    // All ranks of a node run in one host process of mcpsim, so the address is valid for all ranks of the window.
     let [base] = agree(p, &parent, [base as i64])?;
     let shared: Vec<(*mut u8, WindowSize)> =
         shared.into_iter().map(|(at, shape)| ((base as usize + at) as *mut u8, shape)).collect();
@@ -299,7 +302,7 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
 
 impl super::Windows {
     fn insert(&mut self, make: impl FnOnce(Handle) -> Window) -> Rc<Window> {
-        // The window stores its own handle, which is the next handle of the table.
+        // The window stores its own handle, which is the next free handle of the window table.
         let handle = self.table.next_handle();
         let window = Rc::new(make(handle));
         self.table.insert(window.clone());
@@ -386,7 +389,7 @@ mod tests {
         for (displacement, span) in [(3, (0, 29)), (0, (-1, 4)), (-1, (0, 4)), (i64::MAX, (0, 4)), (10, (0, 1))] {
             assert!(shape.place(displacement, span).is_err(), "{displacement} {span:?}");
         }
-        // An empty range is valid at any displacement.
+        // An empty byte range is valid at any displacement.
         assert!(shape.place(1000, (0, 0)).is_ok());
     }
 
@@ -394,7 +397,7 @@ mod tests {
     fn memory_is_clear_and_aligned() {
         let memory = WindowMemory::new(100, None).unwrap();
         assert_eq!(memory.base as usize % ALIGNMENT, 0);
-        // SAFETY: the window has 100 initialised bytes.
+        // SAFETY: the window memory has 100 initialised bytes.
         assert!(unsafe { std::slice::from_raw_parts(memory.base, 100) }.iter().all(|&byte| byte == 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Origin side of windows. An origin sends operations to targets and waits for the targets' answers.
+//! Code of windows at the origin rank. An origin sends operations to targets and waits for the targets' answers.
 #![allow(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -28,12 +28,12 @@ pub struct Origin {
     pub fences: u32,
     /// Number of times that the rank has waited for results of operations.
     waits: u32,
-    /// Receive that completes when the last origin has called MPI_Win_complete. The value is set between MPI_Win_post
-    /// and MPI_Win_wait.
+    /// Receive request that completes when the last origin has called MPI_Win_complete. The value is set between
+    /// MPI_Win_post and MPI_Win_wait.
     pub posted: Option<RequestId>,
-    /// Targets that have not confirmed the completion of all operations.
+    /// Target ranks that have not confirmed the completion of all operations.
     pub unacknowledged: BTreeSet<u32>,
-    /// Operations whose results have not arrived.
+    /// One-sided operations whose results have not arrived.
     pending: Vec<Pending>,
     answers: Tag,
 }
@@ -45,19 +45,19 @@ impl Origin {
     }
 }
 
-/// An operation whose result has not arrived.
+/// A one-sided operation whose result has not arrived.
 #[derive(Debug)]
 struct Pending {
     engine: RequestId,
     target: u32,
-    /// Destination of the result. The value is `None` if the program's request contains the destination.
+    /// Buffer for the operation's result. The value is `None` if the program's request contains the buffer.
     room: Option<ReceiveBuffer>,
     /// Handle of the program's request, for operations such as MPI_Rget.
     request: Handle,
     expected: usize,
 }
 
-/// Memory of the program that an operation reads or writes.
+/// Memory of the program that a one-sided operation reads or writes.
 #[derive(Clone, Debug)]
 pub struct OriginMemory {
     pub base: *mut u8,
@@ -71,21 +71,21 @@ impl OriginMemory {
     }
 }
 
-/// Destination of an operation's result. The destination is nothing, memory, or a request of the program.
+/// Destination of a one-sided operation's result. The destination is nothing, memory, or a request of the program.
 #[derive(Clone, Debug)]
 pub enum Back {
     Nothing,
     Into(OriginMemory),
 }
 
-/// An operation whose arguments were checked. The window's epoch was not checked yet.
+/// A one-sided operation whose arguments were checked. The window's epoch was not checked yet.
 pub struct CheckedOperation {
     pub action: TargetOperation,
     pub target: Option<u32>,
     pub displacement: i64,
     pub count: usize,
     pub datatype: Type,
-    /// Reduction operator, for accumulate operations.
+    /// Reduction operator of an accumulate operation.
     pub op: Option<Handle>,
     /// Packed data that is sent to the target.
     pub data: Vec<u8>,
@@ -93,10 +93,10 @@ pub struct CheckedOperation {
 }
 
 impl Window {
-    /// Sends a message to the rank `to`, which serves the message without its program's participation.
+    /// Sends a message to the rank `to`. The simulator serves the message without the program of the rank `to`.
     pub fn tell(&self, p: &MpiProcess, to: Rank, tag: Tag, mut data: Vec<u8>) {
         p.no_poll();
-        // The origin of a compared call takes no virtual time.
+        // The call origin that is sent for the comparison of calls takes no virtual time.
         let size = bytes(data.len());
         if p.job.options.checks.calls {
             wire::put_origin(&mut data, &self.call_origin(p));
@@ -113,7 +113,8 @@ impl Window {
         }));
     }
 
-    /// Posts the receive of the target's answer and then sends a message to the target. Returns the receive.
+    /// Posts the receive of the target's answer and then sends a message to the target. Returns the request of the
+    /// receive.
     fn tell_and_listen(&self, p: &MpiProcess, target: u32, data: Vec<u8>) -> RequestId {
         let tag = {
             let mut origin = self.origin.borrow_mut();
@@ -134,13 +135,13 @@ impl Window {
         answer
     }
 
-    /// Sends an action without arguments to a target. Returns the receive of the target's answer.
+    /// Sends an action without arguments to a target rank. Returns the receive request of the target's answer.
     pub fn ask(&self, p: &MpiProcess, target: u32, action: TargetOperation) -> RequestId {
         self.tell_and_listen(p, target, wire::header(self.number(), action))
     }
 
-    /// Checks that the operation's range is within the target's memory, if this rank knows the size of the target's
-    /// memory.
+    /// Checks that the operation's byte range is within the target's window memory, if the origin knows the size of
+    /// that memory.
     fn check_range(&self, work: &CheckedOperation, target: u32) -> MpiResult {
         let Some(shape) = &self.everywhere else { return Ok(()) };
         let span = work.datatype.span(work.count);
@@ -154,12 +155,13 @@ impl Window {
         }
     }
 
-    /// Sends an operation to its target. Returns the program's request, or MPI_REQUEST_NULL if the operation has no
-    /// request.
+    /// Sends a one-sided operation to its target. Returns the program's request, or MPI_REQUEST_NULL if the operation
+    /// has no request.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the epoch does not permit the operation, and MPI_ERR_RMA_RANGE if the range is outside the
-    /// target's memory.
+    /// MPI_ERR_RMA_SYNC if the epoch does not permit the operation, and MPI_ERR_RMA_RANGE if the byte range is
+    /// outside the target's window memory.
     pub fn carry_out(&self, p: &MpiProcess, work: CheckedOperation, requested: bool) -> MpiResult<Handle> {
         p.no_poll();
         let add = |engine, operation| match requested {
@@ -171,7 +173,8 @@ impl Window {
         self.check_range(&work, target)?;
         let CheckedOperation { action, displacement, count, datatype, op, data, back, .. } = work;
         let span = TargetRange { displacement, count, datatype };
-        // If this rank cannot check the range, the target also reports an error of the request at the next flush.
+        // If the origin cannot check the byte range, the target also reports an error of the request at the next
+        // flush.
         let told = requested && self.everywhere.is_none() && !action.is_silent();
         let mut message = wire::operation(self.number(), action, told, op, &span);
         message.extend(data);
@@ -199,7 +202,7 @@ impl Window {
         Ok(request)
     }
 
-    /// Returns the origin of the running call, for the comparison of accesses.
+    /// Returns the position of the running MPI call, for the comparison of accesses.
     #[cold]
     fn call_origin(&self, p: &MpiProcess) -> CallOrigin {
         let origin = self.origin.borrow();
@@ -207,8 +210,8 @@ impl Window {
         CallOrigin { fence, waits: origin.waits, position: p.position().unwrap_or_default() }
     }
 
-    /// Waits for pending results from `target`, or from all targets if `target` is `None`. Then waits for the answers
-    /// of the requests `others`.
+    /// Waits for pending results from the rank `target`, or from all targets if `target` is `None`. Then waits for
+    /// the answers of the receive requests `others`.
     fn collect(&self, p: &MpiProcess, target: Option<u32>, others: &[RequestId]) -> MpiResult {
         let mut taken: Vec<Pending> = Vec::new();
         {
@@ -236,7 +239,7 @@ impl Window {
         })
     }
 
-    /// Returns true if the program has not completed the request of the operation.
+    /// Returns true if the program has not completed the request of the one-sided operation.
     fn is_alive(&self, p: &MpiProcess, pending: &Pending) -> bool {
         let table = p.requests.borrow();
         let entry = table.get(pending.request).filter(|entry| Rc::ptr_eq(&entry.comm, &self.comm));
@@ -244,7 +247,7 @@ impl Window {
             || p.abandoned.borrow().iter().any(|request| request.engine == pending.engine)
     }
 
-    /// Stores the result of an operation in its destination.
+    /// Stores the result of a one-sided operation in the operation's destination.
     fn take(&self, p: &MpiProcess, pending: &Pending, completion: &mut Completion) -> MpiResult {
         if (completion.size.get() as usize) < pending.expected {
             let what = format!(
@@ -265,8 +268,8 @@ impl Window {
             (None, Some(entry)) => {
                 let Operation::Recv(room) = &entry.operation else { return Ok(()) };
                 let result = store(room);
-                // The program has not completed the request yet. The request is marked as complete without a request in
-                // the engine.
+                // The program has not completed the request yet. The request is marked as complete without a request
+                // in the simulation engine.
                 (entry.engine, entry.operation) = (COMPLETE, Operation::Nothing(status));
                 result
             }
@@ -281,8 +284,8 @@ impl Window {
         }
     }
 
-    /// Waits until all operations on `target` are complete at the target. If `target` is `None`, waits for the
-    /// operations on all targets.
+    /// Waits until all operations on the rank `target` are complete at the target. If `target` is `None`, the
+    /// function waits for the operations on all targets.
     ///
     /// # Errors
     /// Errors of the completed operations.
@@ -299,8 +302,8 @@ impl Window {
         self.collect(p, target, &answers)
     }
 
-    /// Waits until no operation on `target` needs the program's buffers any more. If `target` is `None`, waits for the
-    /// operations on all targets.
+    /// Waits until no operation on the rank `target` needs the program's buffers any more. If `target` is `None`, the
+    /// function waits for the operations on all targets.
     ///
     /// # Errors
     /// Errors of the completed operations.
@@ -308,7 +311,8 @@ impl Window {
         self.collect(p, target, &[])
     }
 
-    /// Completes the operations on `targets` as [`Window::flush`] does, and releases the locks of `targets`.
+    /// Completes the operations on the ranks `targets` as [`Window::flush`] does, and releases the window locks of
+    /// the ranks.
     pub fn give_back(&self, p: &MpiProcess, targets: &[u32]) -> MpiResult {
         let answers: Vec<RequestId> =
             targets.iter().map(|&target| self.ask(p, target, TargetOperation::Unlock)).collect();
@@ -327,7 +331,7 @@ impl Window {
         super::make::barrier(p, &self.comm)
     }
 
-    /// Assigns the error of an operation to this window.
+    /// Assigns the error of a one-sided operation to the window.
     pub fn on(&self, error: MpiError) -> MpiError {
         error.on_win(self.handle)
     }

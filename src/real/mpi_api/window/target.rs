@@ -1,7 +1,8 @@
-//! Target side of windows. A target serves operations of origins on its exposed memory and manages the window's lock.
+//! Code of windows at the target rank. A target serves operations of origins on its exposed memory and manages its
+//! window lock.
 //!
-//! Messages of origins are served one by one while the target's program is suspended. Accumulate operations are
-//! therefore atomic.
+//! The simulator serves messages of origins one by one while the target's program is suspended. Accumulate operations
+//! are therefore atomic.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -20,18 +21,18 @@ use mcpsim_core::rank::{Message, Rank, SendMode, Served, Tag};
 #[derive(Debug, Default)]
 pub struct Exposed {
     locks: Locks,
-    /// Origins and errors of failed operations. The errors were not reported to the origins yet.
+    /// Origins and errors of failed operations. The target has not reported the errors to the origins yet.
     errors: Vec<(Rank, MpiError)>,
     /// Number of origins of the exposure epoch (MPI_Win_post) that have not called MPI_Win_complete. The number is
     /// negative if origins complete before the target calls MPI_Win_post.
     pub awaited: i64,
-    /// Accesses that are compared with later accesses (`--check`).
+    /// Accesses to the target's window memory that are compared with later accesses (`--check`).
     accesses: OpenAccesses,
     /// Memory attached to a dynamic window: start address and size in bytes of each region.
     pub regions: Vec<(usize, usize)>,
 }
 
-/// Ranks that hold the window's lock, and ranks that wait for the lock in order of arrival.
+/// Ranks that hold the target's window lock, and ranks that wait for the lock in order of arrival.
 #[derive(Debug, Default)]
 struct Locks {
     exclusive: bool,
@@ -71,8 +72,8 @@ impl Locks {
 }
 
 impl Exposed {
-    /// Removes and returns the first unreported error of an operation of `from`. If `from` is `None`, errors of all
-    /// origins are considered.
+    /// Removes and returns the first unreported error of an operation of the rank `from`. If `from` is `None`, the
+    /// function considers errors of all origins.
     pub fn take_error(&mut self, from: Option<Rank>) -> Option<MpiError> {
         let mut first = None;
         self.errors.retain(|(origin, error)| {
@@ -86,7 +87,7 @@ impl Exposed {
     }
 }
 
-/// Serves a message of an origin to the target rank `p`, and adds replies to `answers`.
+/// Serves a message of an origin at the target rank `p`, and adds replies to `answers`.
 pub fn serve(p: &MpiProcess, message: Served, answers: &mut Vec<Message>) {
     let Served { from, tag, payload, .. } = message;
     let Some(payload) = payload else { return };
@@ -95,7 +96,7 @@ pub fn serve(p: &MpiProcess, message: Served, answers: &mut Vec<Message>) {
         false => (&payload[..], None),
     };
     let Some(asked) = wire::read(asked) else { return };
-    // If the window is unknown, it was already freed, and no rank waits for an answer.
+    // If no window has the identifier in the message, the window was already freed, and no rank waits for an answer.
     let window = p.windows.borrow().numbers.get(&asked.window).cloned();
     if let Some(window) = window {
         Service { p, window: &window, from, tag, origin, answers }.carry_out(asked);
@@ -107,7 +108,7 @@ struct Service<'a> {
     window: &'a Window,
     from: Rank,
     tag: Tag,
-    /// Origin of the call, if accesses are compared.
+    /// Origin of the MPI call, if accesses are compared.
     origin: Option<CallOrigin>,
     answers: &'a mut Vec<Message>,
 }
@@ -162,8 +163,8 @@ impl Service<'_> {
         }
     }
 
-    /// Reports the operation if it conflicts with an earlier operation. The operation's displacement is `start` bytes
-    /// from the base.
+    /// Reports the operation if the operation conflicts with an earlier operation. The operation's displacement is
+    /// `start` bytes from the base of the target's window memory.
     #[cold]
     fn compare(&self, origin: CallOrigin, action: TargetOperation, range: &TargetRange, start: i64) {
         let (call, place) = Mistake::call_and_place(&origin.position);
@@ -181,7 +182,7 @@ impl Service<'_> {
         self.p.job.add_mistake(Mistake { rank: self.from, kind: MistakeKind::AccessConflict, call, place, text });
     }
 
-    /// Executes an operation on the target's memory.
+    /// Executes an operation on the target's window memory.
     fn operate(&mut self, asked: &WindowRequest<'_>) {
         let span = asked.span.as_ref().expect("an operation has a place");
         let (action, data) = (asked.action, asked.data);
@@ -206,18 +207,18 @@ impl Service<'_> {
         let TargetRange { count, datatype, .. } = span;
         if !action.is_silent() {
             let mut before = Vec::with_capacity(datatype.packed_size(*count));
-            // SAFETY: `locate` checked that the range is within the window's memory.
+            // SAFETY: `locate` checked that the byte range is within the window memory.
             unsafe { datatype.pack(base, *count, &mut before) };
             if action == TargetOperation::CompareSwap {
                 let (compared, new) = data.split_at(data.len() / 2);
                 if compared == &before[..] {
-                    // SAFETY: `locate` checked that the range is within the window's memory.
+                    // SAFETY: `locate` checked that the byte range is within the window memory.
                     unsafe { datatype.unpack(base, *count, new) };
                 }
             }
             self.answer(self.from, self.tag, before);
         }
-        // SAFETY: `locate` checked that the range is within the window's memory, and the origin checked that the
+        // SAFETY: `locate` checked that the byte range is within the window memory, and the origin checked that the
         // operator accepts the datatype.
         unsafe {
             match (action, asked.op) {
@@ -230,7 +231,8 @@ impl Service<'_> {
 }
 
 impl Exposed {
-    /// Returns true if all bytes of the range are in attached memory. The bytes may be in several regions.
+    /// Returns true if all bytes of the range are in memory attached to the window. The bytes may be in several
+    /// attached regions.
     fn holds_all(&self, span: &TargetRange) -> bool {
         let (first, end) = span.datatype.span(span.count);
         let at = |offset: i64| span.displacement.wrapping_add(offset);
@@ -245,8 +247,8 @@ impl Exposed {
         all
     }
 
-    /// Returns true if all addresses from `from` to `to` are in attached memory. The addresses may be in several
-    /// adjacent regions.
+    /// Returns true if all addresses from `from` to `to` are in memory attached to the window. The addresses may be
+    /// in several adjacent regions.
     fn holds(&self, from: i64, to: i64) -> bool {
         let mut reached = from;
         while reached < to {
@@ -259,7 +261,7 @@ impl Exposed {
 }
 
 impl Window {
-    /// Checks that a range is within this rank's memory of the window, and returns the address of the range.
+    /// Checks that a byte range is within the rank's window memory, and returns the address of the range.
     fn locate(&self, span: &TargetRange) -> Result<*mut u8, MpiError> {
         let (first, end) = span.datatype.span(span.count);
         let outside = |found: String| {
@@ -301,7 +303,7 @@ mod tests {
         locks.ask(1, 0, false, note);
         locks.ask(2, 0, false, note);
         locks.ask(3, 0, true, note);
-        // A request for a shared lock waits behind an earlier request for an exclusive lock.
+        // A request for a shared window lock waits behind an earlier request for an exclusive lock.
         locks.ask(4, 0, false, note);
         locks.ask(5, 0, false, note);
         assert_eq!(*log.borrow(), [1, 2]);

@@ -1,28 +1,30 @@
-//! Format of messages between origins and targets of one-sided operations. Messages are bytes and contain no pointers.
+//! Format of messages between origins and targets of one-sided operations. The messages consist of bytes and contain
+//! no pointers.
 
 use crate::mpi_api::error::MpiError;
 use mcpsim_core::mpi::datatype::wire::{WireReader, put_number};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::op::{self, Builtin};
 
-/// Action that an origin requests from a target.
+/// Action that an origin rank requests from a target rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetOperation {
     Put,
-    /// Read data from the target. The answer contains the data.
+    /// Read data from the target's window memory. The answer contains the data.
     Get,
     Accumulate,
-    /// Accumulate data at the target. The answer contains the previous data.
+    /// Accumulate data in the target's window memory. The answer contains the previous data.
     GetAccumulate,
-    /// Compare and swap a value at the target. The message contains the compare value and the new value, and the answer
-    /// contains the previous value.
+    /// Compare and swap a value in the target's window memory. The message contains the compare value and the new
+    /// value, and the answer contains the previous value.
     CompareSwap,
-    /// Request a shared lock. The target answers when the lock is granted.
+    /// Request a shared window lock. The target answers when the lock is granted.
     LockShared,
     LockExclusive,
-    /// Release the lock. The answer contains an error of operations since the last answer to `Unlock` or `Flush`.
+    /// Release the window lock. The answer contains an error of operations since the last answer to `Unlock` or
+    /// `Flush`.
     Unlock,
-    /// Confirm the completion of all earlier operations. The answer is the same as for `Unlock`.
+    /// Confirm the completion of all earlier operations. The answer has the same contents as the answer to `Unlock`.
     Flush,
     /// End the epoch of MPI_Win_start, because the origin has called MPI_Win_complete.
     Complete,
@@ -41,11 +43,11 @@ const ACTIONS: [TargetOperation; 10] = [
     TargetOperation::Complete,
 ];
 
-/// Flag in the action byte of a message. With this flag, the target reports an error of the operation in the answer to
-/// the next flush, in addition to the operation's own answer.
+/// Flag in the action byte of a message. With the flag `TOLD`, the target reports an error of the operation in the
+/// answer to the next flush, in addition to the operation's own answer.
 const TOLD: u8 = 0x80;
 
-/// A range of the target's memory.
+/// A byte range of the target's window memory.
 #[derive(Clone, Debug)]
 pub struct TargetRange {
     /// Displacement in the target's displacement units.
@@ -60,9 +62,9 @@ pub struct WindowRequest<'a> {
     pub window: u32,
     pub action: TargetOperation,
     pub told: bool,
-    /// Range of the target's memory, for operations on memory.
+    /// Byte range of the target's window memory, for operations on memory.
     pub span: Option<TargetRange>,
-    /// Reduction operator, for accumulate operations.
+    /// Reduction operator of an accumulate operation.
     pub op: Option<Builtin>,
     pub data: &'a [u8],
 }
@@ -104,15 +106,16 @@ impl TargetOperation {
     }
 }
 
-/// Creates a message that consists of the window number and the action, without data.
+/// Creates a message that consists of the window identifier and the action, without data.
 pub fn header(window: u32, action: TargetOperation) -> Vec<u8> {
-    // Fields have fixed sizes, because the size of the message must not depend on the values of numbers and addresses.
+    // Message fields have fixed sizes, because the size of the message must not depend on the values of identifiers
+    // and addresses.
     let mut out = vec![action as u8];
     out.extend(window.to_le_bytes());
     out
 }
 
-/// Creates the first part of a message for an operation on memory. The caller appends the data.
+/// Creates the first part of a message for an operation on window memory. The caller appends the data.
 pub fn operation(
     window: u32,
     action: TargetOperation,
@@ -133,7 +136,7 @@ pub fn operation(
     out
 }
 
-/// Parses a message. Returns `None` if the message is malformed.
+/// Parses a message of a one-sided operation. Returns `None` if the message is malformed.
 pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     let mut from = WireReader::new(bytes);
     let first = from.byte()?;
@@ -149,18 +152,18 @@ pub fn read(bytes: &[u8]) -> Option<WindowRequest<'_>> {
     Some(WindowRequest { window, action, told: first & TOLD != 0, span, op, data: from.rest() })
 }
 
-/// Origin of an operation, sent after the message if accesses are compared (`--check`).
+/// Origin of a one-sided operation, sent after the message if accesses are compared (`--check`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallOrigin {
-    /// Number of the epoch of MPI_Win_fence, or [`super::conflicts::NO_FENCE`].
+    /// Number of MPI_Win_fence calls at the start of the epoch, or [`super::conflicts::NO_FENCE`].
     pub fence: u32,
-    /// Number of times that the origin has waited for results.
+    /// Number of times that the origin has waited for results of operations.
     pub waits: u32,
-    /// MPI function and its place, such as "MPI_Put at ring.c:42".
+    /// MPI function and source position of the call, such as "MPI_Put at ring.c:42".
     pub position: String,
 }
 
-/// Appends the origin to a message.
+/// Appends the origin of the operation to a message.
 pub fn put_origin(message: &mut Vec<u8>, origin: &CallOrigin) {
     message.extend(origin.position.bytes());
     for number in [origin.fence, origin.waits, origin.position.len() as u32] {
@@ -168,7 +171,7 @@ pub fn put_origin(message: &mut Vec<u8>, origin: &CallOrigin) {
     }
 }
 
-/// Splits a message from its origin.
+/// Splits a message into the operation and the origin of the operation.
 pub fn split_origin(message: &[u8]) -> Option<(&[u8], CallOrigin)> {
     let (rest, numbers) = message.split_last_chunk::<12>()?;
     let (numbers, _) = numbers.as_chunks::<4>();
@@ -177,7 +180,7 @@ pub fn split_origin(message: &[u8]) -> Option<(&[u8], CallOrigin)> {
     Some((message, CallOrigin { fence, waits, position: String::from_utf8_lossy(position).into_owned() }))
 }
 
-/// Encodes an error for the answer to a flush.
+/// Encodes an MPI error for the answer to a flush.
 pub fn put_error(error: &MpiError) -> Vec<u8> {
     let mut out = Vec::new();
     put_number(&mut out, i64::from(error.class));
@@ -185,7 +188,7 @@ pub fn put_error(error: &MpiError) -> Vec<u8> {
     out
 }
 
-/// Decodes the answer to a flush. Returns the error, or `None` if the answer contains no error.
+/// Decodes the answer to a flush. Returns the MPI error, or `None` if the answer contains no error.
 pub fn read_error(answer: &[u8]) -> Option<MpiError> {
     let mut from = WireReader::new(answer);
     let class = from.number()?;

@@ -1,5 +1,5 @@
-//! Reports the positions of ranks whose code runs for a long time. The requesting thread sends a signal to each thread
-//! that runs ranks. Programs do not receive this signal.
+//! Reports the positions of ranks whose code runs for a long time. The requesting thread sends a signal to each host
+//! thread that runs ranks. Programs do not receive the signal.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -14,18 +14,19 @@ use crate::process::current;
 use crate::process::unwind::{Registers, StackTrace};
 use mcpsim_core::rank::Rank;
 
-/// Signal that requests a position. The default action of SIGURG is to ignore the signal. mcpsim simulates signal
-/// handlers of programs, so a program's handler for SIGURG does not conflict.
+/// Signal that requests a position from a host thread. The default action of SIGURG is to ignore the signal. mcpsim
+/// simulates signal handlers of programs, so a program's handler for SIGURG does not conflict.
 const SIGNAL: c_int = libc::SIGURG;
-/// Maximum time to wait for the answer of a thread. A thread that does not answer is in a system call with signals
-/// blocked.
+/// Maximum time to wait for the answer of a host thread. A thread that does not answer is in a system call with
+/// blocked signals.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// Answer of a thread: the rank whose code runs on the thread, the rank's last MPI function, and the stack trace.
+/// Answer of a host thread: the rank whose code runs on the thread, the rank's last MPI function, and the stack
+/// trace.
 type Answer = (Rank, &'static str, StackTrace);
 
-/// States of [`StackRequest`]: no request, request sent, answer in progress, answer complete, and thread without a
-/// running rank.
+/// States of [`StackRequest`]: no request, request sent, answer in progress, answer complete, and host thread without
+/// a running rank.
 const IDLE: u32 = 0;
 const ASKED: u32 = 1;
 const TAKEN: u32 = 2;
@@ -44,10 +45,10 @@ unsafe impl Sync for StackRequest {}
 static QUESTION: StackRequest =
     StackRequest { state: AtomicU32::new(IDLE), answer: UnsafeCell::new(MaybeUninit::uninit()) };
 
-/// Threads that run ranks.
+/// Host threads that run ranks.
 static THREADS: Mutex<Vec<libc::pthread_t>> = Mutex::new(Vec::new());
 
-/// Entry of this thread in [`THREADS`]. The entry is removed when the thread ends.
+/// Listing of the current host thread in [`THREADS`]. The listing is removed when the thread ends.
 pub(super) struct Listed(libc::pthread_t);
 
 impl Listed {
@@ -65,7 +66,7 @@ impl Drop for Listed {
     }
 }
 
-/// Installs the signal handler that answers requests for positions.
+/// Installs the signal handler that answers requests for positions of ranks.
 pub(super) fn install() {
     // SAFETY: zero is a valid `sigaction`, and the handler has the signature that SA_SIGINFO requires.
     unsafe {
@@ -88,7 +89,7 @@ unsafe extern "C" fn answer(_: c_int, _: *mut libc::siginfo_t, context: *mut c_v
         return state.store(NOBODY, Ordering::Release);
     };
     let trace = StackTrace::new(registers, &p.stack());
-    // SAFETY: in state TAKEN only the asked thread, which is this thread, accesses the answer.
+    // SAFETY: in state TAKEN only the asked thread, which is the current thread, accesses the answer.
     unsafe { (*QUESTION.answer.get()).write((p.rank, p.function.get(), trace)) };
     state.store(ANSWERED, Ordering::Release);
 }
@@ -101,12 +102,12 @@ pub fn running() -> Vec<String> {
     found
 }
 
-/// Requests the position of a thread. The caller must hold the lock of [`THREADS`].
+/// Requests the position of the rank that runs on a host thread. The caller must hold the lock of [`THREADS`].
 fn ask(thread: libc::pthread_t) -> Option<Answer> {
     let state = &QUESTION.state;
     state.store(ASKED, Ordering::Release);
-    // SAFETY: the caller holds the lock of `THREADS`, and a thread removes its entry before it ends, so the thread
-    // exists.
+    // SAFETY: the caller holds the lock of `THREADS`, and a thread removes its listing before the thread ends, so the
+    // thread exists.
     if unsafe { libc::pthread_kill(thread, SIGNAL) } != 0 {
         state.store(IDLE, Ordering::Release);
         return None;

@@ -1,10 +1,10 @@
 //! Calls the fault handlers of programs. A fault handler runs on the stack of the rank's code, as if the kernel had
 //! called the handler.
 //!
-//! The kernel's signal frame is on mcpsim's handler stack. A copy of the frame is placed on the rank's stack or on its
-//! alternate stack, and mcpsim's handler returns into the program's handler. The program's handler may end the rank,
-//! jump out (`siglongjmp`) or return. When the handler returns, the kernel restores the registers from the copy of the
-//! frame, including changes that the program made to the copy.
+//! The kernel's signal frame is on mcpsim's handler stack. mcpsim copies the signal frame to the rank's stack or to
+//! the rank's alternate stack, and mcpsim's handler returns into the program's handler. The program's handler may end
+//! the rank, jump out (`siglongjmp`) or return. When the program's handler returns, the kernel restores the registers
+//! from the copied signal frame, including changes that the program made to the copy.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -15,13 +15,13 @@ use super::super::rank::Process;
 
 /// Size in bytes of the red zone below the stack pointer, where functions may store data (x86-64 ABI).
 const RED_ZONE: usize = 128;
-/// Mark that saved floating-point registers occupy more than 512 bytes (`FP_XSTATE_MAGIC1`).
+/// Marker that saved floating-point registers occupy more than 512 bytes (`FP_XSTATE_MAGIC1`).
 const EXTENDED: u32 = 0x4650_5853;
-/// Offset in bytes of the mark in the saved floating-point registers. The total size follows the mark.
+/// Offset in bytes of the marker in the saved floating-point registers. The total size follows the marker.
 const MARK: usize = 464;
 /// Size in bytes of saved floating-point registers without extension.
 const PLAIN: usize = 512;
-/// Minimum stack space in bytes for the program's handler.
+/// Minimum stack space in bytes for the program's fault handler.
 const ROOM: usize = 4096;
 
 /// Layout of the kernel's signal frame. The saved floating-point registers follow this structure in memory.
@@ -51,8 +51,8 @@ std::arch::global_asm!(
     ".popsection",
 );
 
-/// Prepares a call of the program's handler for this fault. If the rank has a handler, changes `context` so that the
-/// handler runs next, and returns true.
+/// Prepares a call of the program's handler for the current fault. If the rank has a handler for the signal, the
+/// function changes `context` so that the handler runs next, and returns true.
 ///
 /// # Safety
 /// The kernel passed the arguments to the calling signal handler, which runs on its own alternate stack.
@@ -81,7 +81,7 @@ pub unsafe fn deliver(
     if saved.is_null() {
         return false;
     }
-    // SAFETY: the kernel saved the floating-point registers at this address and stored the mark and the size of the
+    // SAFETY: the kernel saved the floating-point registers at the address and stored the marker and the size of the
     // registers.
     let size = unsafe {
         match saved.add(MARK).cast::<u32>().read_unaligned() {
@@ -118,7 +118,7 @@ pub unsafe fn deliver(
     true
 }
 
-/// A fault within an MPI function, such as an invalid buffer, for which a handler of the program was called.
+/// A fault within an MPI function, such as an invalid buffer, for which mcpsim called a handler of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultInCall {
     /// Position at which the program called the MPI function.
@@ -129,12 +129,12 @@ pub struct FaultInCall {
     times: u32,
 }
 
-/// Maximum number of consecutive occurrences of the same fault. If a handler returns without a repair, the same fault
-/// occurs again. After this number of occurrences the rank has crashed.
+/// Maximum number of consecutive occurrences of the same fault. If a fault handler returns without a repair, the same
+/// fault occurs again. After `MOST_TIMES` occurrences mcpsim reports a crash of the rank.
 const MOST_TIMES: u32 = 3;
 
-/// Returns true if the program's handler was called [`MOST_TIMES`] times in succession for this fault within an MPI
-/// function.
+/// Returns true if the program's handler was called [`MOST_TIMES`] times in succession for the same fault within an
+/// MPI function.
 fn is_again(p: &Process, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
     // SAFETY: the field is initialised for every signal, with an address or another number.
     let address = unsafe { info.si_addr() } as usize;

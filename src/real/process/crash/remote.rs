@@ -14,7 +14,7 @@ use mcpsim_core::rank::Rank;
 pub struct GivenMemory {
     /// MPI function by which the rank exposed the memory.
     function: &'static str,
-    /// Position of this MPI call in the program: module number and address in the module's file.
+    /// Position of the exposing MPI call in the program: module identifier and address in the module's file.
     code: Option<(usize, usize)>,
     base: usize,
     size: usize,
@@ -35,7 +35,7 @@ pub struct RemoteAccess {
     pub from: Rank,
     /// MPI function that the accessing rank called.
     pub function: &'static str,
-    /// The exposed memory.
+    /// Memory that the accessed rank exposed.
     pub memory: GivenMemory,
 }
 
@@ -58,7 +58,7 @@ impl RemoteAccess {
 }
 
 thread_local! {
-    /// Rank whose memory this thread accesses on behalf of another rank, or null.
+    /// Rank whose memory the current host thread accesses on behalf of another rank, or null.
     static REACHED: Cell<*const Process> = const { Cell::new(ptr::null()) };
 }
 
@@ -69,7 +69,7 @@ pub fn serving(p: &Process, serve: impl FnOnce()) {
     REACHED.set(ptr::null());
 }
 
-/// Returns the rank whose memory this thread accesses on behalf of another rank.
+/// Returns the rank whose memory the current host thread accesses on behalf of another rank.
 pub(super) fn reached() -> Option<*const Process> {
     Some(REACHED.get()).filter(|process| !process.is_null())
 }

@@ -15,10 +15,10 @@ use mcpsim_core::units::Bytes;
 /// Maximum number of stack frames in a crash report.
 const SHOWN: usize = 16;
 
-/// Text that is printed if the stack is overwritten and the callers are therefore unknown.
+/// Text of a crash report if the stack is overwritten and the callers are therefore unknown.
 const OVERWRITTEN: &str = "; the stack is overwritten up to its top, as by a local array that is too short";
 
-/// Text that is printed if another rank may have caused the crash by damaging the heap.
+/// Text of a crash report if another rank may have caused the crash by damaging the heap.
 const SHARED_HEAP: &str =
     "\n  (all ranks share one heap: --check-heap finds a rank that writes past a block or to a freed one)";
 /// Upper bound of addresses that count as accesses through a null pointer.
@@ -45,7 +45,7 @@ pub fn error(p: &Process, crash: &Crash) -> ProgramError {
     ProgramError { kind: FailureKind::Crashed { signal: crash.signal }, place, what }
 }
 
-/// Returns the error of a rank whose exposed memory was inaccessible when another rank accessed it.
+/// Returns the error of a rank whose exposed memory was inaccessible when another rank accessed the memory.
 pub fn of_remote(p: &Process, crash: &Crash) -> ProgramError {
     let access = p.remote.get().map(|access| format!(": {}", access.describe(p, crash.address)));
     let place = format!("{}{}", reason_in(p, crash), access.unwrap_or_default());
@@ -79,13 +79,13 @@ pub fn of_thread(crash: &Crash) -> String {
     format!("a thread of the program crashed with signal {} ({name}): {what}\n{lines}", crash.signal)
 }
 
-/// Returns the innermost function of the program, such as "main at ring.c:42".
+/// Returns the innermost function of the program in a stack trace, such as "main at ring.c:42".
 pub fn innermost(trace: &StackTrace) -> Option<String> {
     let (_, module, offset) = trace.frames().iter().find_map(|frame| loader::place_at_once(frame.at))?;
     Some(job::latest().map_or_else(|| format!("{offset:#x}"), |job| job.describe(module, offset)))
 }
 
-/// Returns one line per stack frame of the program.
+/// Returns one line of text per stack frame of the program.
 fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for frame in trace.frames() {
@@ -203,23 +203,23 @@ pub fn memory_functions() -> Vec<usize> {
     names.into_iter().map(find).filter(|&address| address != 0).collect()
 }
 
-/// Returns true if this thread may hold a lock of the memory management. The thread must not allocate memory in this
-/// case.
+/// Returns true if the current thread may hold a lock of the memory management. A thread that holds such a lock must
+/// not allocate memory.
 pub fn in_memory_management(trace: &StackTrace) -> bool {
     let functions = MEMORY.get().map_or(&[][..], Vec::as_slice);
     trace.frames().iter().any(|frame| functions.contains(&frame.function))
 }
 
-/// Returns the source file and line at which the program called the code at `here`, such as "ring.c:42". `stack` is the
-/// stack of the call.
+/// Returns the source file and line at which the program called the code at `here`, such as "ring.c:42". `stack` is
+/// the address range of the call's stack.
 pub fn caller(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<String> {
     let (module, offset) = calling_code(p, here, stack)?;
     let place = p.job.describe(module, offset);
     place.rsplit_once(" at ").map(|(_, line)| line.to_owned())
 }
 
-/// Returns the module number and the address in the module's file of the call in the program that led to the code at
-/// `here`. `stack` is the stack of the call. See [`Job::describe`].
+/// Returns the module identifier and the address in the module's file of the program's call that led to the code at
+/// `here`. `stack` is the address range of the call's stack. See [`Job::describe`].
 ///
 /// [`Job::describe`]: crate::process::Job::describe
 pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize>) -> Option<(usize, usize)> {
@@ -229,7 +229,7 @@ pub fn calling_code(p: &Process, here: [usize; 3], stack: &std::ops::Range<usize
 }
 
 /// Returns up to `N` positions of calls in the program and its libraries that led to the code at `here`, innermost
-/// first. `stack` is the stack of the calls.
+/// first. `stack` is the address range of the calls' stack.
 pub fn calling_codes<const N: usize>(
     p: &Process,
     here: [usize; 3],

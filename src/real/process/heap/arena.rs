@@ -1,7 +1,8 @@
-//! Guarded heap blocks in one range of addresses. Each block ends at a guard page. An access to a guard page raises a
-//! signal.
+//! Guarded heap blocks in one range of addresses. Each heap block ends at a guard page. An access to a guard page
+//! raises a signal.
 //!
-//! The pages of a freed block become guard pages. The addresses of freed blocks are reused as late as possible.
+//! The pages of a freed heap block become guard pages. The addresses of freed heap blocks are reused as late as
+//! possible.
 #![allow(unsafe_code)]
 
 use std::collections::{BTreeMap, VecDeque};
@@ -12,53 +13,54 @@ use mcpsim_core::rank::Rank;
 
 /// Page size in bytes.
 pub const PAGE: usize = 4096;
-/// Default alignment of blocks in bytes.
+/// Default alignment of heap blocks in bytes.
 pub const ALIGNMENT: usize = 16;
-/// Initial size in bytes of the address range for all blocks. The size is halved until the process can reserve the
-/// range.
+/// Initial size in bytes of the address range for all heap blocks. The size is halved until the host process can
+/// reserve the range.
 const LARGEST_RANGE: usize = 1 << 40;
 const SMALLEST_RANGE: usize = 1 << 26;
-/// Maximum number of blocks, including freed blocks.
+/// Maximum number of heap blocks, including freed blocks.
 const MOST_BLOCKS: usize = 1 << 20;
-/// Number of bytes before each block that are checked for writes.
+/// Number of bytes before each heap block that are checked for writes.
 const BEFORE: usize = 64;
-/// Initial value of the checked bytes outside blocks.
+/// Initial value of the checked bytes outside heap blocks.
 const FILL: u8 = 0xa5;
 
-/// A call of a rank that allocated or freed a block.
+/// A call of a rank that allocated or freed a heap block.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapCall {
     /// Calling rank, or `None` if the calling thread runs no rank.
     pub rank: Option<Rank>,
     /// Name of the called memory function.
     pub function: &'static str,
-    /// Code positions of the call and of its callers: module number and address in the module's file.
+    /// Code positions of the call and of its callers: module identifier and address in the module's file.
     pub codes: [Option<(u32, u32)>; 3],
 }
 
 /// A heap block, which is in use or was freed.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapBlock {
-    /// Start address of the block's first page.
+    /// Start address of the heap block's first page.
     start: usize,
-    /// End address of the block's last page, where the guard page starts.
+    /// End address of the heap block's last page, where the guard page starts.
     end: usize,
-    /// Address of the block that was returned to the program.
+    /// Address of the heap block that the program received.
     pub address: usize,
     pub size: usize,
     pub allocated: HeapCall,
     pub freed: Option<HeapCall>,
-    /// Number of the run that allocated the block.
+    /// Index of the run that allocated the heap block.
     run: u32,
 }
 
 impl HeapBlock {
-    /// Returns the first and the last modified byte outside the bounds of the block, as offsets in bytes from the start
-    /// of the block.
+    /// Returns the first and the last modified byte outside the bounds of the heap block, as offsets in bytes from
+    /// the start of the block.
     fn damage(&self) -> Option<(isize, isize)> {
         let before = self.start.max(self.address.saturating_sub(BEFORE))..self.address;
         let changed = |address: &usize| {
-            // SAFETY: the address is in a page of this block. The block is in use, so its pages are readable.
+            // SAFETY: the address is in a page of the heap block. The block is in use, so the pages of the block are
+            // readable.
             unsafe { (*address as *const u8).read_volatile() != FILL }
         };
         let mut all = before.chain(self.address + self.size..self.end).filter(changed);
@@ -70,7 +72,7 @@ impl HeapBlock {
     fn fill(&self) {
         let before = self.start.max(self.address.saturating_sub(BEFORE));
         let behind = self.address + self.size;
-        // SAFETY: both ranges are in pages of the new block. No other code uses the new block yet.
+        // SAFETY: both byte ranges are in pages of the new heap block. No other code uses the new block yet.
         unsafe {
             ptr::write_bytes(before as *mut u8, FILL, self.address - before);
             ptr::write_bytes(behind as *mut u8, FILL, self.end - behind);
@@ -78,8 +80,8 @@ impl HeapBlock {
     }
 }
 
-/// A heap block with modified bytes outside its bounds. `first` and `last` are offsets in bytes from the start of the
-/// block.
+/// A heap block with modified bytes outside the block's bounds. `first` and `last` are offsets in bytes from the
+/// start of the block.
 #[derive(Clone, Copy, Debug)]
 pub struct HeapDamage {
     pub block: HeapBlock,
@@ -90,28 +92,28 @@ pub struct HeapDamage {
 /// Reason why an address cannot be passed to `free`.
 #[derive(Clone, Debug)]
 pub enum InvalidFree {
-    /// The address is within this block, but is not the start of the block.
+    /// The address is within the heap block in the field, but is not the start of the block.
     Inside(Box<HeapBlock>),
-    /// This block was already freed.
+    /// The heap block in the field was already freed.
     Freed(Box<HeapBlock>),
     /// No heap block contains the address.
     Unknown,
 }
 
-/// All guarded blocks of the process.
+/// All guarded heap blocks of the host process.
 pub struct Arena {
     base: usize,
     end: usize,
-    /// First address that has never been part of a block.
+    /// First address that has never been part of a heap block.
     next: usize,
-    /// True if the system supports guard pages without a separate mapping.
+    /// True if the operating system supports guard pages without a separate mapping.
     has_guards: bool,
-    /// Maximum number of blocks in use. The field `used` is the current number.
+    /// Maximum number of heap blocks in use. The field `used` is the current number.
     most: usize,
     used: usize,
-    /// Blocks in the order of their addresses, including freed blocks.
+    /// Heap blocks in the order of their addresses, including freed blocks.
     blocks: Vec<HeapBlock>,
-    /// Indices of freed blocks by number of pages. The block that was freed first is first in the queue.
+    /// Indices of freed heap blocks by number of pages. The block that was freed first is first in the queue.
     freed: BTreeMap<usize, VecDeque<usize>>,
     run: u32,
     /// Number of allocations for which the arena had no room.
@@ -119,7 +121,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Creates an empty arena. Returns `None` if the process cannot reserve the address range.
+    /// Creates an arena without heap blocks. Returns `None` if the host process cannot reserve the address range.
     pub fn new() -> Option<Arena> {
         let mut size = LARGEST_RANGE;
         while size >= SMALLEST_RANGE {
@@ -161,7 +163,7 @@ impl Arena {
         }
     }
 
-    /// Starts a new run. Damage of blocks that earlier runs allocated is no longer reported.
+    /// Starts a new run. Damage of heap blocks that earlier runs allocated is no longer reported.
     pub fn begin(&mut self) {
         self.run += 1;
         self.refused = 0;
@@ -172,7 +174,7 @@ impl Arena {
         (self.base..self.end).contains(&address)
     }
 
-    /// Allocates a block that is filled with zeros. Returns `None` if the arena has no room for the block.
+    /// Allocates a heap block that is filled with zeros. Returns `None` if the arena has no room for the block.
     pub fn allocate(&mut self, size: usize, alignment: usize, call: HeapCall) -> Option<usize> {
         let place = self.place(size, alignment);
         let Some((index, start, end)) = place.filter(|&(_, start, end)| self.open(start, end)) else {
@@ -190,14 +192,14 @@ impl Arena {
         Some(address)
     }
 
-    /// Finds addresses for a new block and returns the block's index and the start and end address of its pages. Unused
-    /// addresses are preferred to the addresses of a freed block.
+    /// Finds addresses for a new heap block and returns the block's index and the start and end address of the
+    /// block's pages. Unused addresses are preferred to the addresses of a freed block.
     fn place(&mut self, size: usize, alignment: usize) -> Option<(usize, usize, usize)> {
         let room = rounded(size, alignment).checked_next_multiple_of(PAGE).filter(|_| self.used < self.most)?;
         let end = self.next.checked_add(room)?.checked_next_multiple_of(alignment.max(PAGE))?;
         if self.blocks.len() < MOST_BLOCKS && end + PAGE <= self.end {
             let start = end - room;
-            // The page after the block becomes the guard page.
+            // The page after the heap block becomes the guard page.
             self.close(end, end + PAGE).then_some(())?;
             self.next = end + PAGE;
             return Some((self.blocks.len(), start, end));
@@ -210,7 +212,7 @@ impl Arena {
     /// Makes the pages from `start` to `end` accessible.
     fn open(&self, start: usize, end: usize) -> bool {
         let (memory, size) = (start as *mut c_void, end - start);
-        // SAFETY: the pages belong to a block of this arena that is not in use.
+        // SAFETY: the pages belong to an unused heap block of the arena.
         unsafe {
             match self.has_guards {
                 true => libc::madvise(memory, size, GUARD_REMOVE) == 0,
@@ -219,10 +221,10 @@ impl Arena {
         }
     }
 
-    /// Turns the pages from `start` to `end` into guard pages and frees their memory.
+    /// Turns the pages from `start` to `end` into guard pages and frees the memory of the pages.
     fn close(&self, start: usize, end: usize) -> bool {
         let (memory, size) = (start as *mut c_void, end - start);
-        // SAFETY: the pages belong to a block of this arena that is not in use.
+        // SAFETY: the pages belong to an unused heap block of the arena.
         unsafe {
             match self.has_guards {
                 true => libc::madvise(memory, size, GUARD_INSTALL) == 0,
@@ -234,12 +236,12 @@ impl Arena {
         }
     }
 
-    /// Returns the index of the last block that starts at or before `address`.
+    /// Returns the index of the last heap block that starts at or before `address`.
     fn before(&self, address: usize) -> Option<usize> {
         self.blocks.partition_point(|block| block.start <= address).checked_sub(1)
     }
 
-    /// Returns the block in use that starts at `address`.
+    /// Returns the heap block that starts at `address` and is in use.
     pub fn live(&self, address: usize) -> Result<HeapBlock, InvalidFree> {
         let index = self.before(address).filter(|&index| address < self.blocks[index].end + PAGE);
         let block = index.map(|index| self.blocks[index]).ok_or(InvalidFree::Unknown)?;
@@ -250,7 +252,7 @@ impl Arena {
         }
     }
 
-    /// Frees the block that starts at `address`, and returns the damage next to the block.
+    /// Frees the heap block that starts at `address`, and returns the damage next to the block.
     pub fn free(&mut self, address: usize, call: HeapCall) -> Result<Option<HeapDamage>, InvalidFree> {
         let block = self.live(address)?;
         let damage = block.damage().map(|(first, last)| HeapDamage { block, first, last });
@@ -262,13 +264,13 @@ impl Arena {
         Ok(damage)
     }
 
-    /// Returns the damage of all blocks that this run allocated and that are in use.
+    /// Returns the damage of all heap blocks that the current run allocated and that are in use.
     pub fn damaged(&self) -> Vec<HeapDamage> {
         let live = self.blocks.iter().filter(|block| block.freed.is_none() && block.run == self.run);
         live.filter_map(|&block| block.damage().map(|(first, last)| HeapDamage { block, first, last })).collect()
     }
 
-    /// Returns the block nearest to `address`. A faulting access to `address` probably intended this block.
+    /// Returns the heap block nearest to `address`. A faulting access to `address` probably intended this block.
     pub fn nearest(&self, address: usize) -> Option<HeapBlock> {
         let before = self.before(address);
         let after = before.map_or(0, |index| index + 1);
@@ -280,14 +282,15 @@ impl Arena {
         both.into_iter().flatten().min_by_key(|block| distance(block)).copied()
     }
 
-    /// Returns the total size in bytes and the number of blocks that `rank` has allocated and not freed in this run.
+    /// Returns the total size in bytes and the number of heap blocks that `rank` has allocated and not freed in the
+    /// current run.
     pub fn used_by(&self, rank: Rank) -> (usize, usize) {
         let own = |block: &&HeapBlock| block.freed.is_none() && block.allocated.rank == Some(rank);
         self.blocks.iter().filter(own).fold((0, 0), |(bytes, count), block| (bytes + block.size, count + 1))
     }
 }
 
-/// Returns the distance in bytes from the start of a block to the block's guard page.
+/// Returns the distance in bytes from the start of a heap block to the block's guard page.
 fn rounded(size: usize, alignment: usize) -> usize {
     size.max(1).checked_next_multiple_of(alignment.max(ALIGNMENT)).unwrap_or(usize::MAX / 2)
 }

@@ -1,5 +1,5 @@
-//! Replacements of the C library's memory functions that use guarded blocks. Calls for memory outside the arena are
-//! passed to the C library.
+//! Replacements of the C library's memory functions that use guarded heap blocks. Calls for memory outside the arena
+//! are passed to the C library.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -43,8 +43,8 @@ pub fn find(name: &str) -> Option<usize> {
     FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
 }
 
-/// Allocates a block that is filled with zeros. If the arena is full, the C library allocates the block without guard
-/// pages. Returns null if no memory is available.
+/// Allocates a heap block that is filled with zeros. If the arena is full, the C library allocates the block without
+/// guard pages. Returns null if no memory is available.
 #[inline(never)]
 pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c_void {
     let call = call(function);
@@ -68,15 +68,16 @@ pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c
     }
 }
 
-/// Frees a guarded or unguarded block.
+/// Frees a guarded or unguarded heap block.
 ///
 /// # Safety
-/// `memory` is null or a block from these functions or the C library, and the caller no longer uses the block.
+/// `memory` is null, or a block from the replacement functions or the C library, and the caller no longer uses the
+/// block.
 #[inline(never)]
 pub unsafe fn release(function: &'static str, memory: *mut c_void) {
     let address = memory as usize;
     let call = call(function);
-    // SAFETY: `errno` belongs to this thread. The caller guarantees that `memory` may be freed.
+    // SAFETY: `errno` belongs to the current thread. The caller guarantees that `memory` may be freed.
     unsafe {
         let number = *libc::__errno_location();
         let freed = arena().as_mut().filter(|arena| arena.contains(address)).map(|arena| arena.free(address, call));
@@ -91,8 +92,8 @@ pub unsafe fn release(function: &'static str, memory: *mut c_void) {
     }
 }
 
-/// Returns the size of the guarded block `memory`, or `None` if the arena does not contain `memory`. If the block was
-/// already freed, the function ends the rank.
+/// Returns the size of the guarded heap block `memory`, or `None` if the arena does not contain `memory`. If the
+/// block was already freed, the function ends the rank.
 fn size_of_block(function: &'static str, memory: *mut c_void) -> Option<usize> {
     let address = memory as usize;
     let found = arena().as_ref().filter(|arena| arena.contains(address)).map(|arena| arena.live(address))?;
@@ -250,7 +251,7 @@ unsafe extern "C" fn getdelim(line: *mut *mut c_char, room: *mut usize, end: c_i
 
 unsafe extern "C" fn mallinfo2() -> libc::mallinfo2 {
     let (bytes, blocks) = with_current(|p| used_by(p.rank)).unwrap_or_default();
-    // SAFETY: zero is a valid value of all fields.
+    // SAFETY: zero is a valid value of all fields of `mallinfo2`.
     let mut info: libc::mallinfo2 = unsafe { std::mem::zeroed() };
     (info.uordblks, info.arena, info.ordblks) = (bytes, bytes, blocks);
     info
@@ -258,7 +259,7 @@ unsafe extern "C" fn mallinfo2() -> libc::mallinfo2 {
 
 unsafe extern "C" fn mallinfo() -> libc::mallinfo {
     let (bytes, blocks) = with_current(|p| used_by(p.rank)).unwrap_or_default();
-    // SAFETY: zero is a valid value of all fields.
+    // SAFETY: zero is a valid value of all fields of `mallinfo`.
     let mut info: libc::mallinfo = unsafe { std::mem::zeroed() };
     (info.uordblks, info.arena, info.ordblks) = (bytes as c_int, bytes as c_int, blocks as c_int);
     info
