@@ -1,7 +1,6 @@
-//! Command line of mcpsim: a pipeline from arguments through settings and a run to results that are printed or written
-//! to files.
+//! Command line of mcpsim: parses arguments, resolves settings, runs the simulation, and prints or writes the results.
 //!
-//! Only this module prints. Few other modules access files.
+//! Only the module `cli` prints. Few other modules access files.
 
 mod args;
 mod bar;
@@ -63,7 +62,8 @@ pub fn main() -> ExitCode {
             Ok(processes) => {
                 let code = command(parsed, &processes).unwrap_or_else(failed);
                 if code == Exit::Interrupted.code() {
-                    // After an interruption the launcher may not wait until the processes have ended regularly.
+                    // After an interruption the MPI launcher may not wait until all host processes have ended
+                    // regularly.
                     end_process_soon(code.into());
                 }
                 code
@@ -74,7 +74,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints the error message, unless another process prints it. Returns the exit code.
+/// Prints the error message of a failed command, unless another host process prints the message. Returns the exit code.
 fn failed(failure: Failure) -> u8 {
     if !failure.text.is_empty() {
         complain(&failure.text);
@@ -82,8 +82,8 @@ fn failed(failure: Failure) -> u8 {
     failure.exit.code()
 }
 
-/// Executes the command in all host processes that a launcher has started. Returns the exit code, which only the first
-/// host process knows.
+/// Executes the mcpsim command in all host processes that a launcher has started. Returns the exit codeon the first
+/// host process, which alone knows the exit code.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
     if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
         let args = match &parsed {
@@ -97,7 +97,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     if !processes.is_first() {
         let brief: Option<RunMessage> = processes.broadcast(|| None);
         if let Some(brief) = brief {
-            // The first host process prints all errors.
+            // The first host process prints the errors of all host processes.
             let (recorded, tagged) = (brief.recorded, brief.tagged);
             let _ = agree(processes, brief.open()).and_then(|run| {
                 predict(&RequestedRun { run, recorded, tagged, further: FurtherRuns::None, outputs: None }, processes)
@@ -112,7 +112,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     });
     match todo? {
         NextAction::Run(asked, _) => {
-            // The other host processes read the files of the machine from their own disks.
+            // The other host processes read the facts of their own host, such as processor files, from their own disks.
             agree(processes, Ok::<(), Failure>(()))?;
             predict(&asked, processes)
         }
@@ -134,40 +134,40 @@ fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     }
 }
 
-/// A run that the user requests, and the use of its results.
+/// Run that the user requests, with the destinations of the run's results.
 struct RequestedRun {
     run: Resolved,
     recorded: bool,
-    /// True if each output line of a rank is prefixed with the rank's number.
+    /// True if each output line of a rank is prefixed with the number of the rank.
     tagged: bool,
-    /// Further runs that the options require.
+    /// Further simulation runs that the options require.
     further: FurtherRuns,
-    /// Destinations of the results; `None` except on the first host process.
+    /// Destinations of the run's results; `None` except on the first host process.
     outputs: Option<Outputs>,
 }
 
-/// Runs that options require in addition to the requested run.
+/// Simulation runs that options require in addition to the requested run.
 #[derive(Clone, Copy, Debug)]
 enum FurtherRuns {
     None,
-    /// Runs with other seeds. The number is the total number of runs.
+    /// Simulation runs with other seeds. The number is the total number of runs.
     Seeds(u32),
-    /// A run on a machine with an ideal network.
+    /// A simulation run on a machine with an ideal network.
     IdealNetwork,
-    /// Runs with other algorithms of collectives.
+    /// Simulation runs with other algorithms of MPI collectives.
     OtherAlgorithms,
 }
 
-/// What remains to be done for a command after its arguments and input files were read.
+/// Work that remains for a command after mcpsim has read the command's arguments and input files.
 enum NextAction {
-    /// Simulate this run. The message, if any, is sent to the other host processes.
+    /// Simulate the requested run. The message, if any, sends the run's description to the other host processes.
     Run(Box<RequestedRun>, Option<RunMessage>),
-    /// Nothing; the exit code is known.
+    /// No work remains; the exit code of the command is known.
     Ended(u8),
 }
 
 /// Executes a command that needs only one process, or reads the input of a run. With `several` host processes, the
-/// first process also prepares the message to the others.
+/// first host process also prepares the message to the other host processes.
 fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     let alone = |what: &str| match several {
         true => Err(Failure::bad_input(format!("{what} works in one process: start it without an MPI launcher"))),
@@ -285,13 +285,13 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     Ok(exit_code)
 }
 
-/// Ends the process after a fatal error. The exit code depends on the signal, if there is one.
+/// Ends the host process after a fatal error. If a signal caused the error, the exit code depends on the signal.
 fn fatal(message: &str, signal: Option<c_int>) -> ! {
     complain(message);
     interrupt::end_at_once(signal.map_or(Exit::ProgramFailed, Exit::crashed).code().into())
 }
 
-/// Returns a note if the run used fewer workers than the user requested.
+/// Returns a note if the run used fewer worker threads than the user requested.
 fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     let had = outcome.host.workers / outcome.host.processes.max(1);
     let asked = asked.filter(|&asked| asked > had)?;
@@ -304,9 +304,9 @@ fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     Some(format!("{had} instead of {asked} workers: {why}"))
 }
 
-/// Prints an error to stderr; this is the only function that does so. A closed stderr is ignored.
+/// Prints an error to stderr. No other function prints errors. A closed stderr is ignored.
 ///
-/// A long line, such as a quotation from a file, is truncated.
+/// A long line of the error, such as a quotation from a file, is truncated.
 fn complain(text: &str) {
     const LONGEST: usize = 4000;
     let cut = |line: &str| match line.char_indices().nth(LONGEST) {
@@ -314,7 +314,8 @@ fn complain(text: &str) {
         None => line.to_owned(),
     };
     let lines: Vec<String> = text.split('\n').map(cut).collect();
-    // The message is written at once, so the lines of several processes on one terminal do not mix.
+    // The error message is written by one system call, so the lines of several host processes on one terminal do not
+    // mix.
     let told = format!("error: {}\n", lines.join("\n"));
     let _ = std::io::stderr().write_all(told.as_bytes());
 }

@@ -1,7 +1,8 @@
 //! mcpsim predicts how long an MPI program would take on a multi-core cluster, and why.
 //!
-//! As a library, mcpsim starts from a [`run::RunRequest`], which names an application and overrides keys of its files.
-//! [`run::RunRequest::resolve`] yields the machine and the settings; [`run::Resolved::run`] yields an [`run::Outcome`].
+//! As a library, mcpsim starts from a [`run::RunRequest`], which names an application and overrides keys of the
+//! application and platform files. [`run::RunRequest::resolve`] yields the simulated machine and the settings;
+//! [`run::Resolved::run`] yields an [`run::Outcome`].
 //!
 //! ```
 //! # fn main() -> Result<(), mcpsim::run::PredictError> {
@@ -22,8 +23,8 @@
 //!
 //! Input errors, and simulations that end without a prediction, are returned as a [`run::PredictError`].
 //!
-//! The modules below are in the order of their dependencies: a module uses only the modules above it, which
-//! `tests/tidy.rs` checks. ARCHITECTURE.md has a diagram.
+//! The modules of the library are listed in the order of their dependencies. A module uses only the modules above it,
+//! which `tests/tidy.rs` checks. ARCHITECTURE.md has a diagram of the modules.
 
 #[doc(inline)]
 pub use mcpsim_core::{app, config, engine, mpi, platform, profile, rank, trace, units};

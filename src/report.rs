@@ -1,7 +1,7 @@
 //! Conversion of an `Outcome`, a `RunError` or the results of a study to text, JSON and CSV.
 //!
-//! All functions are pure: they print nothing, open no files and do not query the host. Lines of text have at most 80
-//! columns.
+//! All functions of the module `report` are pure: they print nothing, open no files and do not query the host. Lines of
+//! text have at most 80 columns.
 
 mod clusters;
 mod collectives;
@@ -74,7 +74,7 @@ pub use validation::{ShownPoints, validation_csv, validation_json, validation_su
 
 use crate::engine::Outcome;
 
-/// Returns the text summary of a run: the predicted time, its parts, and the messages.
+/// Returns the text summary of a simulated run: the predicted time, the parts of this time, and the messages.
 pub fn summary(outcome: &Outcome) -> String {
     let parts = [
         headline::headline(outcome),

@@ -157,11 +157,11 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Real programs")]
     pub tag_output: bool,
 
-    /// The first of the program's arguments that is spelled as an option of mcpsim.
+    /// First argument of the simulated program that is spelled as an option of mcpsim.
     #[arg(skip)]
     pub passed_on: Option<String>,
 
-    /// Text of an application file that is equivalent to a launcher's command line.
+    /// Text of a TOML application file that is equivalent to a launcher's command line.
     #[arg(skip)]
     pub text: Option<String>,
 
@@ -171,8 +171,8 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Prints a note if a file of the user has the name of a shipped file and is used instead of it, unless output is
-    /// quiet.
+    /// Prints a note if a file of the user has the name of a shipped file and is used instead of it, unless `--quiet`
+    /// is set.
     pub fn tell_of_hidden(&self) {
         if !self.quiet && Shipped::Application.is_hidden_by(&self.app) {
             let name = self.app.display();
@@ -207,7 +207,7 @@ impl RunArgs {
     }
 }
 
-/// Parses the arguments. The first argument is the program's name.
+/// Parses the arguments of the command line. The first argument is the name of mcpsim's program file.
 pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let name = arguments.first().and_then(|name| Path::new(name).file_name()?.to_str());
     if let Some(language) = name.and_then(Language::of_wrapper) {
@@ -232,7 +232,7 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     let word = |at: usize| arguments.get(at).and_then(|argument| argument.to_str()).unwrap_or_default();
     let compiler = |word: &str| COMPILERS.into_iter().find(|(name, _)| *name == word).map(|(_, language)| language);
     match (word(1), compiler(word(1)), compiler(word(2))) {
-        // All arguments are passed to the compiler, including `--` and `--help`.
+        // All arguments of `mcpsim cc` and `mcpsim cxx` are passed to the compiler, including `--` and `--help`.
         (_, Some(language), _) => return Ok(Parsed::Compile(language, arguments.split_off(2))),
         ("help", _, Some(language)) => return Ok(Parsed::Compile(language, vec!["--help".into()])),
         ("validate", ..) if arguments.len() == 2 => {
@@ -270,9 +270,9 @@ pub(super) fn parse(mut arguments: Vec<OsString>) -> Result<Parsed, Failure> {
     })
 }
 
-/// Inserts a `--` that separates the arguments of a real program, including its options, from those of mcpsim. Before
-/// the program's name, `-np` means `-n`, as in launchers. Returns the first option after the name that is spelled like
-/// an option of mcpsim; `None` if the user typed `--`.
+/// Inserts a `--` that separates the arguments of a real program, including its options, from the options of mcpsim.
+/// Before the program's name, `-np` means `-n`, as in launchers. Returns the first option after the program's name that
+/// is spelled like an option of mcpsim; `None` if the user typed `--`.
 fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> {
     let (mut at, command) = match arguments.get(1).and_then(|word| word.to_str()) {
         Some("run") => (2, RunArgs::command()),
@@ -315,14 +315,14 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> 
     None
 }
 
-/// Returns clap's message without the prefix "error: ". If there are no arguments, clap's message is the help, which
-/// has no prefix.
+/// Returns the error message of the argument parser clap without the prefix "error: ". If there are no arguments, the
+/// message is the help text, which has no prefix.
 pub(super) fn usage(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     let missing = error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-    // The help of a run starts with a summary of mcpsim. The help of other commands lists their arguments in the usage
-    // line.
+    // The help text of a run starts with a summary of mcpsim. The help texts of other commands list the command's
+    // arguments in the usage line.
     let what = match text.contains("mcpsim [run]") {
         true => "no application is given: expected mcpsim [OPTIONS] APP",
         false => "the command needs an argument, as its usage shows",
@@ -331,8 +331,8 @@ pub(super) fn usage(error: &clap::Error) -> Failure {
     Failure { exit: Exit::BadInput, text }
 }
 
-/// Rejects the name of a command in place of the application. A command's name is taken for the application if options
-/// precede it.
+/// Rejects the name of an mcpsim command where the name of an application is expected. The name of a command is taken
+/// for the application if options precede it.
 pub(super) fn check_command(args: &RunArgs) -> Result<(), Failure> {
     let Some(name) = args.app.to_str().filter(|_| !args.app.exists()) else { return Ok(()) };
     match SUBCOMMANDS.iter().find(|row| row.name == name) {

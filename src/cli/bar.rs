@@ -1,24 +1,24 @@
-//! Progress of many runs on stderr: a bar that is redrawn if stderr is a terminal, otherwise a few lines.
+//! Progress of many simulation runs on stderr: a bar that is redrawn if stderr is a terminal, otherwise a few lines.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use crate::report::count;
 
-/// Minimum time between two drawings of the bar.
+/// Minimum time between two drawings of the progress bar.
 const PERIOD: Duration = Duration::from_millis(100);
-/// Width of the bar in columns.
+/// Width of the progress bar in columns.
 const WIDTH: usize = 24;
 /// Maximum number of progress lines if stderr is no terminal, and the time before the first line.
 const LINES: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Progress of many runs. The bar is erased when this value is dropped.
+/// Progress of many simulation runs. The progress bar is erased when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Bar {
     shown: BarForm,
     runs: usize,
-    /// Word for the runs in the output, such as "points".
+    /// Word for the simulation runs in the output, such as "points".
     name: &'static str,
     ended: usize,
     failed: usize,
@@ -35,7 +35,7 @@ enum BarForm {
 }
 
 impl Bar {
-    /// Starts to show the progress of `runs` runs, which the output calls `name`.
+    /// Starts to show the progress of `runs` simulation runs, which the output calls `name`.
     pub fn start(runs: usize, name: &'static str, quiet: bool) -> Bar {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let shown = match quiet {
@@ -46,7 +46,7 @@ impl Bar {
         Bar { shown, runs, name, ended: 0, failed: 0, started: Instant::now(), drawn: None }
     }
 
-    /// Counts `ended` more finished runs, of which `failed` have no prediction.
+    /// Counts `ended` more finished simulation runs, of which `failed` have no prediction.
     pub fn advance(&mut self, ended: usize, failed: usize) {
         let tenth = |ended: usize| ended * LINES / self.runs.max(1);
         let next = tenth(self.ended + ended) > tenth(self.ended);
@@ -76,7 +76,7 @@ impl Drop for Bar {
     }
 }
 
-/// Redraws the line: moves the cursor to the start of the line, writes the text, and erases the remainder.
+/// Redraws the progress line: moves the cursor to the start of the line, writes the text, and erases the remainder.
 fn draw(text: &str) {
     let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
     let _ = std::io::stderr().flush();
@@ -87,7 +87,7 @@ fn bar(ended: usize, runs: usize, text: &str) -> String {
     format!("  [{}{}] {text}", "#".repeat(full), "-".repeat(WIDTH - full))
 }
 
-/// Returns a text such as "512 of 1,000 points, 2 failed, 1 min 3 s left".
+/// Returns the text of a progress line, such as "512 of 1,000 points, 2 failed, 1 min 3 s left".
 fn line((ended, runs, name): (usize, usize, &str), failed: usize, elapsed: Duration) -> String {
     let mut text = format!("{} of {} {name}", count(ended as u64), count(runs as u64));
     if failed > 0 {

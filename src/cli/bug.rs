@@ -14,7 +14,7 @@ pub(super) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         static REPORTED: AtomicBool = AtomicBool::new(false);
         if REPORTED.swap(true, Ordering::SeqCst) {
-            // Another thread has panicked first; that thread prints the report and ends the process.
+            // Another thread has panicked first; that thread prints the report and ends the host process.
             loop {
                 std::thread::park();
             }
@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs only in the child process of the next test.
+    /// Panics in the child process that the next test starts.
     #[test]
     fn child_that_panics() {
         if std::env::var_os("MCPSIM_TEST_PANIC").is_some() {

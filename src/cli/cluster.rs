@@ -1,4 +1,4 @@
-//! `mcpsim cluster`: groups similar pairs of ranks into classes, from matrix files.
+//! `mcpsim cluster`: reads matrices of message times and groups similar pairs of ranks into classes.
 
 mod args;
 mod infer_platform;
@@ -19,7 +19,7 @@ use super::output;
 use super::report::draw;
 use crate::run::{Shipped, hides};
 
-/// Executes the command.
+/// Executes the command `mcpsim cluster`.
 pub(super) fn cluster(args: &ClusterArgs) -> Result<(), Failure> {
     if args.expand {
         return expand(args);
@@ -65,11 +65,11 @@ impl ClusterArgs {
     }
 }
 
-/// Summary of the partitions that were found.
+/// Summary of the clusters of rank pairs that were found.
 struct FoundClusters {
     text: String,
     partitions: usize,
-    /// Index of the matrix that figures show, and the clusters in it.
+    /// Index of the time matrix that figures show, and the clusters of the rank pairs in this matrix.
     matrix: usize,
     drawn: Vec<u32>,
     truth: Option<Vec<u32>>,
@@ -124,7 +124,8 @@ impl FoundClusters {
     }
 }
 
-/// Reads a platform from a file, or a shipped platform. The shape, if given, replaces that of the platform.
+/// Reads a platform file, or a platform that is shipped with mcpsim. A given machine shape replaces that of the
+/// platform.
 pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Failure> {
     let platform = match path.to_str() {
         Some("default") if !hides(path) => Platform::embedded(),
@@ -135,7 +136,7 @@ pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Fa
     Ok(platform.with_shape(shape))
 }
 
-/// Clusters the matrices, and writes the compressed pair of files.
+/// Clusters the time matrices of all rank pairs, and writes the compressed pair of files.
 fn compress(args: &ClusterArgs, of: &mut Matrices, prefix: &Path, found: &mut FoundClusters) -> Result<(), Failure> {
     let scratch = tempfile::tempfile().map_err(|error| {
         Failure::bad_input(format!(
@@ -168,9 +169,9 @@ fn times_smaller(ratio: f64) -> String {
     if ratio < 1.0 { format!("{:.1} times larger", 1.0 / ratio) } else { format!("{ratio:.1} times smaller") }
 }
 
-/// Expands a compressed pair of files to matrices (`--expand`).
+/// Expands a compressed pair of files to time matrices (option `--expand`).
 fn expand(args: &ClusterArgs) -> Result<(), Failure> {
-    // The name of either of the two files identifies the pair.
+    // The name of any of the two compressed files identifies the pair of files.
     let name = args.file.to_str().unwrap_or_default();
     let prefix = ["_info.nc", "_data.nc"].iter().find_map(|end| name.strip_suffix(end)).map_or(&*args.file, Path::new);
     let mut of = compressed(prefix)?;

@@ -127,7 +127,7 @@ fn parse_library(text: &str) -> Result<Library, String> {
     known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", names()))
 }
 
-/// Collectives that may be timed, which are those with the same amount of data on every rank.
+/// MPI collectives that may be timed: those in which every rank has the same amount of data.
 const COLLECTIVES: [Collective; 11] = [
     Collective::Barrier,
     Collective::Bcast,
@@ -147,7 +147,7 @@ fn parse_collective(text: &str) -> Result<Collective, String> {
     known.ok_or_else(|| format!("expected one of {}; found \"{text}\"", COLLECTIVES.map(collective_word).join(", ")))
 }
 
-/// Executes the command.
+/// Executes the command `mcpsim collectives`.
 pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
     let platform = machine(args)?;
     let library = args.library.unwrap_or(platform.collectives.library);
@@ -220,7 +220,7 @@ fn machine(args: &CollectivesArgs) -> Result<Platform, Failure> {
     Ok(platform)
 }
 
-/// Times every algorithm of each collective at every size.
+/// Predicts the time of every algorithm of each MPI collective at every message size.
 fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec<Sized>, Failure> {
     let ranks = field.sites.len() as u32;
     let mut all: Vec<Sized> = Vec::new();
@@ -264,11 +264,11 @@ fn run(args: &CollectivesArgs, field: Field<'_>, library: Library) -> Result<Vec
     Ok(all)
 }
 
-/// Returns the fastest method of each collective and size, in increasing order of sizes.
+/// Returns the fastest algorithm of each MPI collective at each message size, in increasing order of sizes.
 fn best(found: &[Sized]) -> Vec<(Collective, Vec<(Bytes, Method)>)> {
     let mut best: Vec<(Collective, Vec<(Bytes, Method)>)> = Vec::new();
     for sized in found {
-        // A rules file of Open MPI selects only algorithms that ignore nodes.
+        // A rules file of Open MPI selects only algorithms of collectives that ignore the node of a rank.
         let flat = sized.fastest_of(|method| method.algorithm != Algorithm::NodeAware);
         let Some((method, _)) = flat else { continue };
         // Open MPI's rules for an allgather use the total size of all blocks.

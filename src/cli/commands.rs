@@ -1,7 +1,7 @@
-//! Table of the subcommands. Each row has clap's parser, the texts of the help, completions and man pages, and the
-//! action.
+//! Table of mcpsim's subcommands. Each row has clap's parser, the texts of the help, completions and man pages, and the
+//! function that executes the subcommand.
 //!
-//! A new subcommand consists of a file with its arguments, and a row in this table.
+//! A new subcommand needs a file with its arguments, and a row in this table of subcommands.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -25,22 +25,23 @@ use super::tasks::{self, TasksArgs};
 use super::traces::{self, TraceArgs};
 use super::validate::{self, ValidateArgs};
 
-/// Command whose arguments were parsed.
+/// Command of mcpsim whose arguments were parsed.
 #[derive(Debug)]
 pub(super) enum Parsed {
-    /// Text to print on stdout.
+    /// Text, such as a help text, to print on stdout.
     Help(String),
-    /// Run of an application.
+    /// Simulation run of an application.
     Run(Box<RunArgs>),
-    /// Measurement of the machine.
+    /// Measurement of the machine on which mcpsim runs.
     Measure(Box<MeasureArgs>),
-    /// Compiler that is called, with its arguments.
+    /// C or C++ compiler to call, with its arguments.
     Compile(Language, Vec<OsString>),
-    /// Command that needs only a single process.
+    /// Command that needs only one host process.
     Alone(Alone),
 }
 
-/// Command that needs only a single process: its name, and the function that executes it and returns the exit code.
+/// Command that needs only one host process: the command's name, and the function that executes the command and returns
+/// the exit code.
 pub(super) struct Alone {
     pub name: &'static str,
     pub act: Box<dyn FnOnce() -> Result<u8, Failure>>,
@@ -54,16 +55,16 @@ impl fmt::Debug for Alone {
 
 /// Subcommand of mcpsim.
 pub(super) struct Subcommand {
-    /// Name of the subcommand, which precedes its options.
+    /// Name of the subcommand, which precedes the subcommand's options on the command line.
     pub name: &'static str,
-    /// Usage text after the name. The usage text is printed if a user types options before the name.
+    /// Usage text after the subcommand's name. The usage text is printed if a user types options before the name.
     pub usage: &'static str,
     command: fn() -> Command,
-    /// Converts the arguments that clap has matched to a parsed command.
+    /// Converts the arguments that clap has matched to a parsed command of mcpsim.
     pub read: fn(&ArgMatches) -> Result<Parsed, Failure>,
 }
 
-/// All subcommands, in the order of `--help`.
+/// All subcommands of mcpsim, in the order of `--help`.
 pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand { name: "run", usage: "[OPTIONS] APP", command: run, read: |matches| read_run(matches) },
     Subcommand {
@@ -191,13 +192,13 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     },
 ];
 
-/// Returns clap's description of the whole command line: the arguments of a run, and the subcommands.
+/// Returns clap's description of the whole command line: the arguments of a simulation run, and the subcommands.
 pub(super) fn command() -> Command {
     let own = RunArgs::command().args_conflicts_with_subcommands(true).subcommand_negates_reqs(true);
     SUBCOMMANDS.iter().fold(own, |all, row| all.subcommand((row.command)().name(row.name).term_width(80)))
 }
 
-/// Returns the parsed command for the arguments of a run.
+/// Returns the parsed command for the arguments of a simulation run.
 pub(super) fn read_run(matches: &ArgMatches) -> Result<Parsed, Failure> {
     let args: RunArgs = args(matches)?;
     check_command(&args)?;

@@ -1,4 +1,4 @@
-//! Exit codes of the process, and the failures that cause them.
+//! Exit codes of mcpsim, and the failures that cause them.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,8 @@ use crate::run::{Agreed, ErrorKind, PredictError};
 /// True if the user started a real program by its own name, or mcpsim under the name of a launcher.
 static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
 
-/// Makes the exit code after a crash of the program that of shells and launchers: 128 plus the signal number.
+/// Sets the exit code after a crash of the simulated program to the code that shells and launchers use: 128 plus the
+/// signal number.
 pub(super) fn stand_for_program() {
     STANDS_FOR_PROGRAM.store(true, Ordering::Relaxed);
 }
@@ -21,28 +22,28 @@ pub(super) fn stand_for_program() {
 /// Exit codes of `mcpsim run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The run yields a prediction.
+    /// The simulation run yields a prediction.
     Predicted,
     /// The simulated program failed.
     ProgramFailed,
     /// The simulated program exited with this code.
     Program(u8),
-    /// The input or the usage is wrong, or a result cannot be written.
+    /// The input or the command line is wrong, or a result cannot be written.
     BadInput,
-    /// The ranks are in a deadlock.
+    /// The simulated ranks are in a deadlock.
     Deadlock,
     /// The simulated program crashed.
     Crashed,
-    /// The errors of predictions exceed the allowed error.
+    /// The errors of the predictions exceed the allowed error.
     OverLimit,
     /// A bug in mcpsim.
     Bug,
-    /// The user interrupted the run.
+    /// The user interrupted the simulation run.
     Interrupted,
 }
 
 impl Exit {
-    /// Returns the exit code of the process.
+    /// Returns the exit code of mcpsim for this outcome.
     pub fn code(self) -> u8 {
         match self {
             Exit::Predicted => 0,
@@ -57,7 +58,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit for this kind of failure.
+    /// Returns the exit code category for this kind of input failure.
     pub fn of(kind: ErrorKind) -> Self {
         match kind {
             ErrorKind::Input => Exit::BadInput,
@@ -69,7 +70,7 @@ impl Exit {
         }
     }
 
-    /// Returns the exit for a run without a prediction.
+    /// Returns the exit code category for a simulation run without a prediction.
     pub fn without_prediction(error: &PredictError) -> Self {
         if let Some(RunError::Program { error: why, .. }) = error.simulation()
             && let FailureKind::Crashed { signal } = why.kind
@@ -79,7 +80,7 @@ impl Exit {
         Exit::of(error.kind())
     }
 
-    /// Returns the exit for a program that was ended by this signal.
+    /// Returns the exit code category for a simulated program that was ended by the signal `signal`.
     pub fn crashed(signal: c_int) -> Self {
         match STANDS_FOR_PROGRAM.load(Ordering::Relaxed) {
             true => Exit::Program((128 + signal) as u8),
@@ -88,22 +89,22 @@ impl Exit {
     }
 }
 
-/// Failure of a command, with its message and exit code.
+/// Failure of an mcpsim command, with its message and exit code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Failure {
-    /// Exit code.
+    /// Exit code of the failed command.
     pub exit: Exit,
-    /// Message that is printed after `error: `, without a newline at its end.
+    /// Error message that is printed after `error: `, without a newline at its end.
     pub text: String,
 }
 
 impl Failure {
-    /// Creates an error that the user has to correct.
+    /// Creates the failure for wrong input that the user has to correct.
     pub fn bad_input(text: impl Into<String>) -> Self {
         Failure { exit: Exit::BadInput, text: text.into() }
     }
 
-    /// Creates a failure whose message is printed by another process.
+    /// Creates a failure whose message is printed by another host process.
     pub fn said_elsewhere(exit: Exit) -> Self {
         Failure { exit, text: String::new() }
     }

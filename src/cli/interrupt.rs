@@ -1,5 +1,6 @@
-//! Handling of Ctrl-C and SIGTERM: the first signal cancels the run, and a second signal ends the process. A timeout
-//! also ends the process, because a real program that makes no MPI calls never checks for cancellation.
+//! Handling of Ctrl-C and SIGTERM. The first signal cancels the simulation run, and a second signal ends the host
+//! process. A timeout also ends the host process, because a real program that makes no MPI calls never checks for
+//! cancellation.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,36 +13,38 @@ use super::exit::{Exit, Failure};
 use super::processes::{end_process, end_processes};
 use super::watch;
 
-/// Time within which a cancelled run must end.
+/// Time within which a cancelled simulation run must end.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Time after the first signal during which further signals count as the same signal. `timeout`, terminals and shells
-/// may signal both the process and its process group.
+/// may send one signal to the host process and another to its process group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// True if this process has received a signal. Other host processes and the launcher may have received the signal too.
+/// True if this host process has received a signal. Other host processes and the launcher may have received the signal
+/// too.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
-/// Ends this process and all other host processes at once, as after a bug. If a signal is already ending the others,
-/// ends only this process, because a launcher may hang if it gets two reasons to end the job.
+/// Ends this host process and all other host processes at once, as after a bug. If a signal is already ending the other
+/// host processes, the function ends only this process, because a launcher may hang if it gets two reasons to end the
+/// job.
 pub(super) fn end_at_once(code: i32) -> ! {
     if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
 }
 
-/// Run that a signal cancels, set by `listen`.
+/// Simulation run that a signal cancels, set by `listen`.
 static RUNNING: Mutex<Option<InterruptibleRun>> = Mutex::new(None);
 
-/// Run that a signal can cancel.
+/// Simulation run that a signal can cancel.
 struct InterruptibleRun {
     cancel: Box<dyn Fn() + Send>,
     over: Arc<AtomicBool>,
     speaks: bool,
-    /// Time at which the run was cancelled.
+    /// Host time at which a signal cancelled the simulation run.
     asked: Option<Instant>,
 }
 
-/// Guard of the signal handling. Until the guard is dropped, this module prints messages about interruptions.
-/// Afterwards the error of the run reports the interruption, and signals end the process silently.
+/// Guard of the signal handling. Until the guard is dropped, the signal handler prints messages about interruptions.
+/// Afterwards the error of the simulation run reports the interruption, and signals end the host process silently.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Listening {
@@ -54,9 +57,9 @@ impl Drop for Listening {
     }
 }
 
-/// Makes signals end the process at once, while there is no run to cancel. Signals that were ignored when the process
-/// started also end it, because a shell without job control makes background processes ignore signals. The process
-/// prints the message if it `speaks`.
+/// Makes signals end the host process at once, while there is no simulation run to cancel. Signals that were ignored
+/// when the process started also end the process, because a shell without job control makes background processes ignore
+/// signals. The process prints a message about the signal if `speaks` is true.
 pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
     let installed =
@@ -64,7 +67,7 @@ pub(super) fn end_by_signals(speaks: bool) -> Result<(), Failure> {
     installed.clone().map_err(|error| Failure::bad_input(format!("cannot install the handler of Ctrl-C: {error}")))
 }
 
-/// Makes the first signal call `cancel`. This process prints the message if it `speaks`.
+/// Makes the first signal call `cancel`. This host process prints a message about the signal if `speaks` is true.
 pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result<Listening, Failure> {
     end_by_signals(speaks)?;
     let over = Arc::new(AtomicBool::new(false));
@@ -73,7 +76,7 @@ pub(super) fn listen(speaks: bool, cancel: impl Fn() + Send + 'static) -> Result
     Ok(Listening { over })
 }
 
-/// Handles a signal.
+/// Handles a signal that the host process has received.
 fn came(speaks: bool) {
     HAS_COME.store(true, Ordering::Relaxed);
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,7 +105,7 @@ fn came(speaks: bool) {
     });
 }
 
-/// Ends the process. Prints the reason, unless this process does not speak or the run has printed the reason.
+/// Ends the host process. Prints the reason, unless `speaks` is false or the simulation run has printed the reason.
 fn end(why: &str, speaks: bool, told: bool) -> ! {
     if speaks && !told {
         let _ = writeln!(std::io::stderr(), "\nerror: {why}");
@@ -116,7 +119,8 @@ mod tests {
 
     use super::*;
 
-    /// Runs only in the child process of the next test, and sends signals to itself until it ends.
+    /// Sends signals to its own process until the process ends. The function does this only in the child process that
+    /// the next test starts.
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {

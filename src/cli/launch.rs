@@ -1,5 +1,5 @@
-//! Start of mcpsim under `mpirun`: joins the other host processes, and sends them the input that the first process has
-//! read.
+//! Start of mcpsim under `mpirun`: connects the host processes, and sends the input that the first host process has
+//! read to the others.
 
 use std::sync::Arc;
 
@@ -15,21 +15,22 @@ use super::commands::Parsed;
 use super::exit::{Exit, Failure};
 use super::processes::connect;
 
-/// Environment variables in which launchers store the number of processes.
+/// Environment variables in which MPI launchers store the number of host processes.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE"];
-/// Environment variables in which launchers store the rank of the process.
+/// Environment variables in which MPI launchers store the rank of a host process.
 const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK"];
 
-/// Returns the host processes of this run. `variable` reads an environment variable. MPI is initialised only if a
-/// launcher has started several processes.
+/// Returns the host processes of this simulation run. `variable` reads an environment variable. MPI is initialised only
+/// if a launcher has started several host processes.
 pub(super) fn join(
     parsed: &Result<Parsed, Failure>,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
-    // Without MPI the processes do not know each other. Most launchers set a rank, and then only rank 0 prints.
+    // Without MPI the host processes do not know each other. Most launchers set the rank of a host process in its
+    // environment, and then only rank 0 prints.
     let speaks = RANKS.iter().find_map(|name| number(&variable, name)).is_none_or(|rank| rank == 0);
-    // Number of threads in addition to the first: simulations have workers, measured programs have none.
+    // Number of host threads in addition to the first: simulations have worker threads, measured programs have none.
     let threads = match parsed {
         Ok(Parsed::Measure(_)) => HostThreads::None,
         _ => HostThreads::Several,
@@ -40,7 +41,7 @@ pub(super) fn join(
     })
 }
 
-/// Describes what a build without MPI can do; empty if this build has MPI.
+/// Describes the abilities of a build without MPI. The text is empty if mcpsim was built with MPI.
 fn without_mpi(parsed: &Result<Parsed, Failure>) -> &'static str {
     match parsed {
         _ if cfg!(feature = "mpi") => "",
@@ -54,9 +55,9 @@ fn number(variable: &impl Fn(&str) -> Option<String>, name: &str) -> Option<u64>
     variable(name).and_then(|text| text.trim().parse().ok())
 }
 
-/// Returns a text such as "4 times by an MPI launcher (PMI_SIZE=4)" if a launcher has started several processes. A
-/// process that a simulated rank starts has the variable of the rank but not that of the launcher's number of
-/// processes.
+/// Returns a text such as "4 times by an MPI launcher (PMI_SIZE=4)" if a launcher has started several host processes. A
+/// process that a simulated rank starts has the environment variable of the rank but not that of the launcher's number
+/// of processes.
 fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     if variable(SIMULATED_RANK).is_some() {
         return None;
@@ -64,32 +65,32 @@ fn launched(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let size = SIZES.into_iter().find_map(|name| Some((name, number(variable, name)?)));
     match size {
         Some((name, size)) => (size > 1).then(|| format!("{size} times by an MPI launcher ({name}={size})")),
-        // PMIx launchers set only the rank.
+        // PMIx launchers set only the rank of a host process, not the number of processes.
         None => number(variable, "PMIX_RANK").map(|rank| format!("by an MPI launcher (PMIX_RANK={rank})")),
     }
 }
 
-/// Message that describes a run to the other host processes.
+/// Message that describes a simulation run to the other host processes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct RunMessage {
-    /// Configuration as `--show-config` prints it.
+    /// Configuration of the simulation run as `--show-config` prints it.
     whole: String,
     typed: String,
-    /// Name and text of the file of a described application, so that all host processes report the same positions in
-    /// it.
+    /// Name and text of the file of an application in TOML, so that all host processes report the same positions in the
+    /// file.
     file: Option<(String, Arc<str>)>,
     checks: Checks,
     details: Details,
-    /// True if the run records a trace.
+    /// True if the simulation run records a trace.
     pub recorded: bool,
-    /// True if each output line of a rank is prefixed with the rank's number.
+    /// True if each output line of a rank is prefixed with the number of the rank.
     pub tagged: bool,
-    /// Cores of the ranks, if a file contains them.
+    /// Cores on which the ranks are placed, if a placement file contains the cores.
     sites: Option<Vec<Site>>,
 }
 
 impl RunMessage {
-    /// Creates the message that describes a run.
+    /// Creates the message that describes a simulation run.
     pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<RunMessage, Failure> {
         let mut tables = run.portable_tables();
         let sites = match &run.settings.placement {

@@ -3,7 +3,7 @@
 //!
 //! `mpiexec -n 4 ./a.out args` simulates four ranks of a program that `mcpsim cc` has compiled, by default on one node
 //! with as many cores. Only the output of the program is printed. `MCPSIM_NCT` selects another machine shape. A colon
-//! separates several programs of one run.
+//! separates several programs of one simulation run.
 
 mod options;
 
@@ -21,28 +21,28 @@ const NAMES: [&str; 4] = ["mpiexec", "mpirun", "orterun", "mpiexec.hydra"];
 /// Arguments with which a launcher only prints its version.
 const VERSION: [&str; 3] = ["mpichversion", "mpiexec.version", "ompi_info"];
 
-/// Parsed command line of a launcher.
+/// Parsed command line of an MPI launcher.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Launch {
-    /// Print this text.
+    /// Print the text, such as a version or a help text.
     Show(String),
-    /// Simulate this run.
+    /// Simulate the run that the launcher's command line requests.
     Run(LaunchedRun),
 }
 
-/// Run that a launcher's command line requests.
+/// Simulation run that a launcher's command line requests.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LaunchedRun {
-    /// Equivalent command line of mcpsim, as words.
+    /// Equivalent command line of mcpsim, one element per word.
     pub words: Vec<OsString>,
-    /// Text of the application's file, if no existing file describes the whole run.
+    /// Text of an application file in TOML, if no existing file describes the whole run.
     pub text: Option<String>,
-    /// Options that affect only a real machine and are ignored.
+    /// Options of the launcher that affect only a real machine and are ignored.
     pub ignored: Vec<String>,
 }
 
 impl LaunchedRun {
-    /// Prints the ignored options on stderr.
+    /// Prints the ignored launcher options on stderr.
     pub fn tell_ignored(&self, name: &str) {
         if !self.ignored.is_empty() {
             let options = self.ignored.join(" ");
@@ -55,10 +55,10 @@ impl LaunchedRun {
     }
 }
 
-/// Parses the command line if `name` is the name of a launcher.
+/// Parses the command line as that of a launcher if `name` is the name of a launcher.
 ///
 /// # Errors
-/// The number of ranks or the program is missing or invalid.
+/// The launcher's command line has no program, or no valid number of ranks.
 pub(super) fn read(
     name: &str,
     arguments: &[OsString],
@@ -74,7 +74,7 @@ fn version() -> String {
     format!("mcpsim {}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Program with its options: the words between two colons of the command line.
+/// Program with its options: the words between two colons of the launcher's command line.
 #[derive(Debug, Default)]
 struct LaunchPart {
     ranks: Option<u32>,
@@ -85,7 +85,8 @@ struct LaunchPart {
 }
 
 impl LaunchPart {
-    /// Returns the path of the program: in the directory that an option sets, in the current directory, or in `PATH`.
+    /// Returns the path of the program, which is searched in the directory that an option sets, in the current
+    /// directory, or in `PATH`.
     fn file(&self, path: Option<&str>) -> PathBuf {
         let here = Path::new(self.directory.as_deref().unwrap_or_default()).join(&self.program);
         if here.exists() || self.program.contains('/') {
@@ -96,7 +97,7 @@ impl LaunchPart {
     }
 }
 
-/// Command line that is parsed word by word.
+/// Command line of a launcher that is parsed word by word.
 struct LaunchLine<'a> {
     name: &'a str,
     arguments: &'a [OsString],
@@ -109,7 +110,8 @@ impl LaunchLine<'_> {
         Failure::bad_input(format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS] [: …]"))
     }
 
-    /// Returns the next word, which is an operand of `option`. `kind` describes it in the error message.
+    /// Returns the next word of the command line, which is an operand of `option`. The error message calls the operand
+    /// `kind`.
     fn word(&mut self, option: &str, kind: &str) -> Result<String, Failure> {
         let word = self.arguments.get(self.at).and_then(|word| word.to_str());
         let word = word.ok_or_else(|| self.wrong(&format!("{option}: {kind} is missing")))?.to_owned();
@@ -119,7 +121,7 @@ impl LaunchLine<'_> {
 
     fn read(mut self, variable: &dyn Fn(&str) -> Option<String>) -> Result<Launch, Failure> {
         let mut parts = Vec::new();
-        // The options that apply to all programs, the options without effect, and the number of ranks per node.
+        // Options that apply to all programs, options without effect, and the number of ranks per node.
         let (mut general, mut ignored, mut per_node) = (LaunchPart::default(), Vec::new(), None);
         while self.at < self.arguments.len() || parts.is_empty() {
             let mut part = LaunchPart::default();
@@ -141,8 +143,8 @@ impl LaunchLine<'_> {
                     OptionEffect::RanksPerNode => per_node = Some(self.number(&typed, &values[0])?),
                     OptionEffect::Export => {
                         let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-                        // A name without a value exports a variable of mcpsim's environment, which every rank has
-                        // anyway.
+                        // An option that names an environment variable without a value exports the variable of mcpsim's
+                        // environment, which every simulated rank has anyway.
                         part.environment.extend(values[0].split_once('=').map(own));
                     }
                     OptionEffect::Set => part.environment.push((values[0].clone(), values[1].clone())),
@@ -203,7 +205,7 @@ impl LaunchLine<'_> {
             ["mcpsim", "--quiet", "--ranks", &ranks.to_string(), "--nct", &shape].map(OsString::from).to_vec();
         let path = variable("PATH");
         let files: Vec<PathBuf> = parts.iter().map(|part| part.file(path.as_deref())).collect();
-        // If no directory is given, an existing file has priority over a shipped name, as in launchers.
+        // If no option sets a directory, an existing file has priority over a shipped name, as in launchers.
         words.extend([files[0].clone().into(), "--".into()]);
         let is_plain = |part: &LaunchPart| part.environment.is_empty() && part.directory.is_none();
         if let [part] = parts
@@ -218,7 +220,7 @@ impl LaunchLine<'_> {
         Ok(LaunchedRun { words, text: Some(text), ignored })
     }
 
-    /// Returns the table that describes `part` in an application file.
+    /// Returns the TOML table that describes the program `part` in an application file.
     fn table(&self, part: &LaunchPart, file: &Path, ranks: u32) -> Result<toml::Value, Failure> {
         let text = |word: &std::ffi::OsStr| match word.to_str() {
             Some(text) => Ok(toml::Value::from(text)),

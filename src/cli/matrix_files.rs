@@ -1,4 +1,4 @@
-//! Files of matrices: opening by name, and atomic writing by renaming a temporary file.
+//! Files of time matrices: opening by name, and atomic writing by renaming a temporary file.
 
 use std::cell::RefCell;
 use std::fs::{self, File, Permissions};
@@ -28,37 +28,37 @@ fn input(path: &Path) -> Result<Box<dyn SeekRead>, Failure> {
     Ok(Box::new(file))
 }
 
-/// Adds the name of the file to an error.
+/// Adds the name of the matrix file to an error.
 pub(super) fn in_file(path: &Path) -> impl Fn(MatrixError) -> Failure + '_ {
     |error| Failure::bad_input(format!("{}: {error}", path.display()))
 }
 
-/// Opens the matrices in a file.
+/// Opens the time matrices in a file.
 pub(super) fn matrices(path: &Path) -> Result<Matrices, Failure> {
     Matrices::open(input(path)?).map_err(in_file(path))
 }
 
-/// Returns the names of the two compressed files with this prefix.
+/// Returns the names of the two compressed matrix files with the prefix `prefix`.
 pub(super) fn pair_of(prefix: &Path) -> [PathBuf; 2] {
     ["_info.nc", "_data.nc"].map(|end| with_end(prefix, end))
 }
 
-/// Returns the path with `end` appended to its characters.
+/// Returns the path with `end` appended to the path's characters.
 pub(super) fn with_end(prefix: &Path, end: &str) -> PathBuf {
     let mut name = prefix.as_os_str().to_owned();
     name.push(end);
     PathBuf::from(name)
 }
 
-/// Opens the two compressed files with this prefix.
+/// Opens the two compressed matrix files with the prefix `prefix`.
 pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
     let [info, data] = pair_of(prefix);
     Compressed::open(input(&info)?, input(&data)?)
         .map_err(|error| Failure::bad_input(format!("{} and {}: {error}", info.display(), data.display())))
 }
 
-/// Reads the host names of the ranks from the text file that belongs to `path`, which is PREFIX_median.nc or the file
-/// of another statistic. Returns an empty list if there is no such file.
+/// Reads the host name of each rank from the text file that belongs to `path`, which is PREFIX_median.nc or the file of
+/// another statistic. Returns an empty list if there is no such file.
 ///
 /// # Errors
 /// The file of host names cannot be read, or is empty.
@@ -79,7 +79,7 @@ pub(super) fn hosts(path: &Path) -> Result<Vec<String>, Failure> {
     }
 }
 
-/// File that is being written. Its second owner checks for errors.
+/// Matrix file that is being written. The second owner of the file checks for write errors.
 #[derive(Clone, Debug)]
 struct SharedFile(Rc<RefCell<BufWriter<File>>>);
 
@@ -99,7 +99,7 @@ impl Seek for SharedFile {
     }
 }
 
-/// Returns the directory of a new file.
+/// Returns the directory in which a new file is created.
 pub(super) fn directory_of(path: &Path) -> Result<&Path, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if directory.is_dir() {

@@ -1,6 +1,6 @@
 //! `mcpsim measure`: measures the machine on which its ranks run, and writes a platform file.
 //!
-//! All ranks execute this module; the first rank prints and writes files.
+//! All ranks execute the module `cli::measure`; the first rank prints and writes files.
 
 mod args;
 mod compute;
@@ -31,14 +31,15 @@ use args::WrittenContention;
 use super::exit::{Exit, Failure};
 use super::interrupt;
 
-/// Valid values of the greatest message size in bytes. Windows of messages of this size must fit in memory.
+/// Valid values of the greatest message size in bytes. All messages of a window, at this size, must fit in memory.
 const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
 
-/// Measures as the arguments of each rank request. The arguments of a rank may be invalid.
+/// Measures the machine as the arguments of each rank request. The arguments of a rank may be invalid.
 pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes) -> Result<u8, Failure> {
     let checked = args.and_then(|args| check(args).map(|()| args));
     let args = agree(processes, checked)?;
-    // Launchers handle the signals of several processes, and `--layer` starts its second process itself.
+    // Launchers handle the signals of several processes, and `mcpsim measure --layer` starts its second host process
+    // itself.
     if processes.count() == 1 && args.layer.layer.is_none() {
         interrupt::end_by_signals(true)?;
     }
@@ -97,7 +98,7 @@ fn check(args: &MeasureArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the reason why a single process cannot measure.
+/// Returns the reason why a single host process cannot measure.
 fn alone() -> String {
     let how = "mpirun -n 2 mcpsim measure -o here.toml, or more ranks, one per core";
     if cfg!(feature = "mpi") {

@@ -1,8 +1,8 @@
 //! Allocator of mcpsim, which uses large pages if the operating system has them. If an allocation fails, a report of
 //! the required and the available memory is printed, and the process exits with code 2.
 //!
-//! By default, Rust aborts without an explanation for the user. A run for which memory certainly does not suffice is
-//! rejected before it starts; this module handles all other cases.
+//! By default, Rust aborts without an explanation for the user if an allocation fails. A run for which memory certainly
+//! does not suffice is rejected before it starts; the allocator reports all other cases.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -16,8 +16,8 @@ use super::exit::Exit;
 /// Allocator of mcpsim: mimalloc, with a report and an exit if an allocation fails.
 ///
 /// Concurrent messages use tens of megabytes that are accessed once, in random order. The allocator therefore requests
-/// pages of 2 MiB, which cause fewer page faults and TLB misses. The environment variable `MIMALLOC_ALLOW_THP=0`
-/// disables these pages.
+/// memory pages of 2 MiB, which cause fewer page faults and TLB misses. The environment variable `MIMALLOC_ALLOW_THP=0`
+/// disables pages of 2 MiB.
 #[derive(Debug)]
 pub struct ReportingAllocator;
 
@@ -47,27 +47,29 @@ unsafe impl GlobalAlloc for ReportingAllocator {
 }
 
 /// Number of the mimalloc option that sets the address space reserved at a time, in KiB. The mimalloc package has no
-/// constant for it.
+/// constant for this option.
 const ARENA_RESERVE: libmimalloc_sys::mi_option_t = 23;
 
-/// Divisor of a limited address space that yields the size of one reservation. The stacks of ranks need the remainder.
+/// Divisor of a limited address space that yields the size of one reservation. The stacks of simulated ranks need the
+/// remaining address space.
 const RESERVED_PART: u64 = 32;
-/// Least divisor of a limited address space. If an arena needs a greater part, no arenas are reserved.
+/// Least divisor of a limited address space. If an arena needs a greater fraction of the address space, no arenas are
+/// reserved.
 const LARGEST_PART: u64 = 8;
-/// Size of a reservation without a limit of the address space, in KiB: mimalloc's default.
+/// Size of an address space reservation without a limit of the address space, in KiB: mimalloc's default.
 const RESERVED: u64 = 1 << 20;
-/// Least size of an arena in mimalloc, in KiB.
+/// Least size of an arena in mimalloc, in KiB. An arena is one reserved range of addresses.
 const LEAST_RESERVED: u64 = 32 << 10;
 
-/// Returns the size of one reservation in KiB for an address space of `limit` bytes. Without arenas, every large buffer
-/// would be mapped and unmapped separately.
+/// Returns the size of one address space reservation in KiB for an address space of `limit` bytes. Without arenas,
+/// mimalloc would map and unmap every large buffer separately.
 fn reserved(limit: u64) -> u64 {
     let part = (limit / RESERVED_PART / 1024).clamp(LEAST_RESERVED, RESERVED);
     if part > limit / LARGEST_PART / 1024 { 0 } else { part }
 }
 
-/// Reduces the reservations if the address space is limited. Must be called once, before any allocation, while there is
-/// one thread.
+/// Reduces mimalloc's reservations if the address space is limited. The function must be called once, before any
+/// allocation, while the process has one thread.
 #[inline(always)]
 fn reserve_little_if_limited() {
     static ASKED: AtomicBool = AtomicBool::new(false);
@@ -80,13 +82,13 @@ fn reserve_little_if_limited() {
     }
 }
 
-/// Returns `memory`. If it is null, reports the failure and exits.
+/// Returns the pointer `memory`. If the pointer is null, the function reports the failed allocation and exits.
 #[inline(always)]
 fn there(memory: *mut u8, size: usize) -> *mut u8 {
     if memory.is_null() { end(size) } else { memory }
 }
 
-/// Buffer for the text of an error, which does not use the allocator.
+/// Buffer for the text of an error message, which does not use the allocator.
 struct ErrorLine {
     bytes: [u8; 512],
     used: usize,
@@ -114,8 +116,8 @@ fn end(size: usize) -> ! {
     }
 }
 
-/// Reports that `size` more bytes were needed, with the bytes that are already `taken` and the `limit`, if there is a
-/// limit.
+/// Reports that `size` more bytes were needed, with the number of bytes that are already `taken` and the limit of the
+/// address space, if there is a limit.
 fn tell(to: &mut impl Write, size: usize, taken: Option<u64>, limit: Option<u64>) -> fmt::Result {
     write!(to, "error: out of memory: mcpsim needs {} more", ShownBytes(size as u64))?;
     if let Some(taken) = taken {
@@ -158,7 +160,7 @@ fn taken() -> Option<u64> {
     Some(pages * page)
 }
 
-/// Returns the limit of the address space in bytes, if there is a limit.
+/// Returns the limit of the address space in bytes, or `None` without a limit.
 fn limit() -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` has room for the result.

@@ -1,4 +1,4 @@
-//! `mcpsim models`: textbook models, fitted to a platform or to measured samples.
+//! `mcpsim models`: fits textbook models of message times to a platform or to measured samples.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ pub(super) struct ModelsArgs {
     format: Vec<Format>,
 }
 
-/// Executes the command.
+/// Executes the command `mcpsim models`.
 pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     let csv = args.csv.as_ref().map(|name| OutputTarget::new("--csv", name)).transpose()?;
     let shown = args.source.display().to_string();

@@ -21,11 +21,11 @@ pub(super) struct Otf2Writer {
 }
 
 impl Otf2Writer {
-    /// Prepares the archive whose anchor file is `anchor`, such as "run.otf2". The archive also has the file "run.def"
-    /// and the directory "run".
+    /// Prepares the archive whose anchor file is `anchor`, such as "run.otf2". The archive also consists of the file
+    /// "run.def" and the directory "run".
     ///
     /// # Errors
-    /// One of these files exists, or the OTF2 library or a compiler is missing.
+    /// A file of the archive exists, or the OTF2 library or a compiler is missing.
     pub fn new(anchor: &Path) -> Result<Otf2Writer, Failure> {
         for file in parts(anchor) {
             if file.exists() {
@@ -42,7 +42,8 @@ impl Otf2Writer {
         Ok(Otf2Writer { scratch, anchor: anchor.to_owned() })
     }
 
-    /// Writes the archive from the text lines in `events` (see `trace/otf2/write.c`), with the trace of the same run.
+    /// Writes the archive from the text lines in `events` (see `trace/otf2/write.c`), together with the trace of the
+    /// same run.
     ///
     /// # Errors
     /// The OTF2 library cannot write the archive.
@@ -66,7 +67,8 @@ impl Otf2Writer {
     }
 }
 
-/// Returns the files of an archive. The anchor file is last, because the archive is visible once the anchor exists.
+/// Returns the files of an OTF2 archive. The anchor file is the last file, because the archive is visible once the
+/// anchor exists.
 fn parts(anchor: &Path) -> [PathBuf; 3] {
     [anchor.with_extension("def"), anchor.with_extension(""), anchor.to_owned()]
 }

@@ -11,7 +11,7 @@ use crate::run::{PredictError, check_no_input, directory_of, write_whole};
 use super::exit::{Exit, Failure};
 use super::otf2::Otf2Writer;
 
-/// Results that the user requests, with their destinations.
+/// Results of a run that the user requests, with the destinations of the results.
 #[derive(Debug)]
 pub(super) struct Outputs {
     json: Option<OutputTarget>,
@@ -41,7 +41,8 @@ pub(super) enum OutputTarget {
 }
 
 impl Outputs {
-    /// Checks before a long run that the results can be written. `-` selects stdout; then no summary is printed.
+    /// Checks before a long run that the results can be written. The file name `-` selects stdout; then no summary is
+    /// printed.
     pub fn new(json: Option<&OsStr>, profile: Option<&OsStr>, quiet: bool) -> Result<Self, Failure> {
         let json = json.map(|name| OutputTarget::new("--json", name)).transpose()?;
         let profile = profile.map(|name| OutputTarget::new("--profile", name)).transpose()?;
@@ -70,7 +71,7 @@ impl Outputs {
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
     }
 
-    /// Adds a timeline in the format that the extension of its file selects.
+    /// Adds a timeline of the run in the format that the extension of the timeline's file selects.
     pub fn with_timeline(self, name: Option<&OsStr>) -> Result<Self, Failure> {
         let Some(name) = name else { return Ok(self) };
         let format = match Path::new(name).extension().and_then(OsStr::to_str) {
@@ -89,7 +90,7 @@ impl Outputs {
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), otf2, ..self })
     }
 
-    /// Adds a trace file.
+    /// Adds a trace file to the results.
     pub fn and_trace(self, trace: Option<&OsStr>) -> Result<Self, Failure> {
         let trace = match trace.map(|name| OutputTarget::new("--record", name)).transpose()? {
             Some(OutputTarget::Stdout) => {
@@ -104,7 +105,7 @@ impl Outputs {
         Ok(Outputs { trace, ..self })
     }
 
-    /// Adds a file of message counts by exact size.
+    /// Adds a file with the number of messages of each exact size to the results.
     pub fn and_histogram(self, name: Option<&OsStr>) -> Result<Self, Failure> {
         let histogram = name.map(|name| OutputTarget::new("--histogram", name)).transpose()?;
         let summary = self.summary && histogram != Some(OutputTarget::Stdout);
@@ -117,7 +118,7 @@ impl Outputs {
         Ok(Outputs { histogram, summary, ..self })
     }
 
-    /// Adds a directory for the logs of a task runtime's code fragments.
+    /// Adds a directory to the results, for the logs of the code fragments that a task runtime has executed.
     pub fn and_task_logs(self, directory: Option<&Path>) -> Result<Self, Failure> {
         let Some(directory) = directory else { return Ok(self) };
         std::fs::create_dir_all(directory).map_err(|error| {
@@ -127,7 +128,7 @@ impl Outputs {
         Ok(Outputs { task_logs: Some(directory.to_owned()), ..self })
     }
 
-    /// Checks that no two results are written to the same file.
+    /// Checks that no two results are written to one file.
     pub fn check_apart(&self) -> Result<(), Failure> {
         let file = |target: &Option<OutputTarget>| match target {
             Some(OutputTarget::File(path)) => Some(path.clone()),
@@ -158,22 +159,22 @@ impl Outputs {
         Ok(())
     }
 
-    /// Returns whether an OTF2 archive is written. The archive contains a trace.
+    /// Returns true if an OTF2 archive is written. An OTF2 archive contains a trace.
     pub fn have_archive(&self) -> bool {
         self.otf2.is_some()
     }
 
-    /// Returns whether only the requested results are printed.
+    /// Returns true if only the requested results are printed.
     pub fn are_quiet(&self) -> bool {
         self.quiet
     }
 
-    /// Returns whether a result is written to stdout.
+    /// Returns true if a result is written to stdout.
     pub fn take_stdout(&self) -> bool {
         [&self.json, &self.profile, &self.histogram].into_iter().any(|target| *target == Some(OutputTarget::Stdout))
     }
 
-    /// Returns whether a result is written to a file.
+    /// Returns true if a result is written to a file.
     pub fn have_files(&self) -> bool {
         let files = [&self.json, &self.profile, &self.histogram];
         files.into_iter().any(|target| matches!(target, Some(OutputTarget::File(_))))
@@ -182,7 +183,7 @@ impl Outputs {
             || self.task_logs.is_some()
     }
 
-    /// If JSON output is requested, writes how a program without an Outcome ended.
+    /// If JSON output is requested, writes how a simulated program without a prediction ended.
     pub fn write_end(&self, error: &PredictError, exit: Exit) -> Result<(), Failure> {
         let end = error.simulation().and_then(|why| report::end_json(why, error.mistakes(), exit.code()));
         match (&self.json, end) {
@@ -191,7 +192,8 @@ impl Outputs {
         }
     }
 
-    /// Writes the results. Files are written before stdout, so that no file is missing if stdout is closed (`| head`).
+    /// Writes the results of a run. Files are written before stdout, so that no file is missing if stdout is closed (`|
+    /// head`).
     pub fn write(&self, outcome: &Outcome, trace: Option<&[u8]>) -> Result<(), Failure> {
         let put = |path: &Path, bytes: &[u8]| {
             write_whole(path, bytes).map_err(|error| cannot_write(&path.display().to_string(), &error))
@@ -241,7 +243,7 @@ impl Outputs {
     }
 }
 
-/// Writes one log file per process of a task runtime.
+/// Writes one log file per simulated process of a task runtime.
 fn write_task_logs(outcome: &Outcome, directory: &Path) -> Result<(), Failure> {
     let logs = &outcome.task_logs;
     if logs.is_empty() {
@@ -290,7 +292,7 @@ impl OutputTarget {
         Ok(OutputTarget::File(path))
     }
 
-    /// Writes `text` to this destination.
+    /// Writes `text` to the destination of a result.
     pub fn put(&self, text: &str) -> Result<(), Failure> {
         match self {
             OutputTarget::Stdout => print(text),

@@ -1,5 +1,5 @@
-//! Output of simulated ranks. The first host process prints the output line by line; the other processes collect theirs
-//! for the first.
+//! Output of simulated ranks. The first host process prints the output line by line; the other host processes collect
+//! the output of their ranks for the first host process.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +9,15 @@ use crate::engine::{Progress, Screen};
 use crate::process::{Output, Stream};
 use crate::rank::Rank;
 
-/// Printer of the ranks' output.
+/// Printer of the simulated ranks' output.
 #[derive(Debug)]
 pub(super) struct Printer {
     tagged: bool,
     to_stderr: bool,
-    /// Output that is collected for the first host process: rank, stream and length, followed by the bytes, for each
-    /// piece.
+    /// Output that is collected for the first host process. The collected output has the rank, the stream, the length
+    /// and the bytes of each piece.
     collected: Option<Mutex<Vec<u8>>>,
-    /// Run that is cancelled when stdout is closed.
+    /// Simulation run that is cancelled when stdout is closed.
     cancels: Option<Arc<Progress>>,
     /// True if stdout was closed.
     closed: AtomicBool,
@@ -26,19 +26,19 @@ pub(super) struct Printer {
 const HEAD: usize = 4 + 1 + 8;
 
 impl Printer {
-    /// Creates a printer. If `tagged`, each line starts with its rank. If `to_stderr`, output goes to stderr, because
-    /// results go to stdout. `shows` states whether this process prints.
+    /// Creates a printer. If `tagged` is true, each line starts with the rank. If `to_stderr` is true, output goes to
+    /// stderr, because results go to stdout. `shows` states if this host process prints.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
         let collected = (!shows).then(Mutex::default);
         Printer { tagged, to_stderr, collected, cancels: None, closed: AtomicBool::new(false) }
     }
 
-    /// Makes the printer cancel `run` when stdout is closed.
+    /// Makes the printer cancel the simulation run `run` when stdout is closed.
     pub fn cancelling(self, run: Arc<Progress>) -> Self {
         Printer { cancels: Some(run), ..self }
     }
 
-    /// Returns whether stdout was closed and the run was cancelled.
+    /// Returns true if stdout was closed and the simulation run was cancelled.
     pub fn has_cancelled(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -46,7 +46,7 @@ impl Printer {
     fn show_one(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
         let tagged = self.tagged.then(|| tag(rank, stream, bytes));
         let bytes = tagged.as_deref().unwrap_or(bytes);
-        // Errors such as a full disk are ignored, because they are no errors of mcpsim.
+        // Write errors such as a full disk are ignored, because they are no errors of mcpsim.
         let shown = match stream {
             Stream::Out if !self.to_stderr => {
                 let mut out = io::stdout().lock();
@@ -54,7 +54,7 @@ impl Printer {
             }
             _ => return drop(io::stderr().lock().write_all(bytes)),
         };
-        // If the reader has closed the pipe (`| head`), no more output is needed.
+        // If the reader has closed the pipe (`| head`), the run needs to print no more output.
         if let (Err(error), Some(run)) = (shown, &self.cancels)
             && error.kind() == ErrorKind::BrokenPipe
         {
@@ -92,7 +92,7 @@ impl Screen for Printer {
     }
 }
 
-/// Splits collected output into pieces.
+/// Splits the collected output of ranks into pieces of one rank and stream.
 fn opened(printed: &[u8]) -> impl Iterator<Item = (Rank, Stream, &[u8])> {
     let mut rest = printed;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! Progress line of a run on the terminal: virtual time, number of messages, and messages per second.
+//! Progress line of a simulation run on the terminal: virtual time, number of messages, and messages per second.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::engine::Progress;
 use crate::report;
 use crate::units::SimTime;
 
-/// Time between two drawings of the line.
+/// Time between two drawings of the progress line.
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// Thread that draws the progress line. Dropping this value erases the line and ends the thread.
@@ -20,7 +20,7 @@ pub(super) struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Starts to draw on stderr, if stderr is a terminal that can erase a line and output is not quiet.
+    /// Starts to draw the progress line on stderr, if stderr is a terminal that can erase a line and `quiet` is false.
     pub fn start(progress: &Arc<Progress>, quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         if quiet || dumb || !std::io::stderr().is_terminal() {
@@ -48,7 +48,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// Redraws the line: moves the cursor to the start of the line, writes the text, and erases the remainder.
+/// Redraws the progress line: moves the cursor to the start of the line, writes the text, and erases the remainder.
 fn draw(text: &str) {
     let _ = write!(std::io::stderr(), "\r{text}\x1b[K");
     let _ = std::io::stderr().flush();

@@ -1,4 +1,4 @@
-//! `mcpsim report`: figures, tables and pages of a run or of a study, only from exported data.
+//! `mcpsim report`: creates figures, tables and pages of a run or of a study from exported data.
 
 mod comparison;
 mod fit;
@@ -98,7 +98,7 @@ pub(super) enum Format {
     Png,
 }
 
-/// Executes the command.
+/// Executes the command `mcpsim report`.
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(histogram) = &args.histogram {
         let (groups, rates) = (args.groups.as_ref(), args.rates.as_deref());
@@ -116,7 +116,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         )));
     };
     if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
-        // An error in the name of the source is reported before missing data in it.
+        // A wrong name of a source is reported before missing data in the source.
         let (name, _) = read(source)?;
         let what = format!(
             "{name}: no output is requested: expected --figures DIR, --html FILE.html, --csv \
@@ -146,7 +146,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     output::print(&draw(&figures, directory, &args.format)?)
 }
 
-/// Writes the calls of a run as CSV, by source position if the positions are known.
+/// Writes the calls of a run as CSV, one row per source position if the source positions are known.
 fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
     let expected = "expected the --json output of a run with --functions or --sites";
     let outcome: Outcome =
@@ -158,7 +158,7 @@ fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
     write_whole(csv, text.as_bytes()).map_err(|error| cannot_write(&csv.display().to_string(), &error))
 }
 
-/// Returns the name and the text of `source`, which is a file or the directory of a study.
+/// Returns the name and the text of the data source `source`, which is a file or the directory of a study.
 fn read(source: &Path) -> Result<(String, String), Failure> {
     let path = if source.is_dir() { source.join("study.json") } else { source.to_owned() };
     let name = path.display().to_string();
@@ -179,8 +179,8 @@ fn read(source: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Writes the files of `figures` into `directory`, one file per format in `formats`. Returns the line that lists the
-/// files.
+/// Writes the files of `figures` into `directory`, one file per format in `formats`. Returns an output line that lists
+/// the files.
 pub(super) fn draw(figures: &[Figure], directory: &Path, formats: &[Format]) -> Result<String, Failure> {
     let shown = directory.display();
     fs::create_dir_all(directory)

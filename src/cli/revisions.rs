@@ -17,7 +17,7 @@ use super::report::{Format, draw};
 use crate::engine::Outcome;
 use crate::run::PredictError;
 
-/// Runs the test over revisions. Returns the exit code.
+/// Runs the test on all revisions of the program. Returns the exit code of mcpsim.
 pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
     let request = args.request()?;
     let running = Running::default();

@@ -1,4 +1,4 @@
-//! Options for the settings of a run, generated from the table of settings.
+//! Command-line options for the settings of a run, generated from the table of settings.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,10 +6,10 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_pars
 
 use crate::run::{Given, SETTINGS, Setting};
 
-/// Settings that the user gives as options.
+/// Settings of a run that the user gives as command-line options.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SettingArgs {
-    /// Parsed values of the settings.
+    /// Parsed values of the settings that the user gives.
     pub given: Given,
 }
 
@@ -23,13 +23,13 @@ impl Args for SettingArgs {
     }
 }
 
-/// Settings that also have a short option, as in launchers.
+/// Settings of a run that also have a short option, as in launchers.
 const LETTERS: [(&str, char); 1] = [("ranks", 'n')];
 
-/// Settings that only `--help` shows, not `-h`.
+/// Settings of a run that only `--help` shows, not `-h`.
 const SELDOM: [&str; 1] = ["memory_bound"];
 
-/// Returns the command-line option of a setting.
+/// Returns the command-line option of a setting of a run.
 fn option(setting: &'static Setting) -> Arg {
     let option = Arg::new(setting.key)
         .long(setting.option())
@@ -51,7 +51,7 @@ fn option(setting: &'static Setting) -> Arg {
     }
     let checked = move |text: &str| setting.set(&mut Given::default(), text).map(|()| text.to_owned());
     let option = option.value_parser(checked);
-    // A negative time is accepted here, so that the parser of times can report the error.
+    // clap accepts a negative time, so that mcpsim's parser of times can report the error.
     if setting.value == "TIME" { option.allow_hyphen_values(true) } else { option.allow_negative_numbers(true) }
 }
 

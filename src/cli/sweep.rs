@@ -1,4 +1,5 @@
-//! `mcpsim sweep`: runs each point of a study once. Finished points are stored on disk and are not run again.
+//! `mcpsim sweep`: runs each point of a study once. Finished points of the study are stored on disk and are not run
+//! again.
 //!
 //! Files in the directory of a study:
 //!
@@ -33,7 +34,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt;
 use super::output;
 
-/// Runs the study. Returns the exit code.
+/// Runs all points of the study. Returns the exit code of mcpsim.
 pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     args.run.tell_of_hidden();
     let study = Study::load(&args.request()?)?;
@@ -87,7 +88,8 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     let mut results = Results::new(&study.name, &study.plan, study.asked.clone(), |index| {
         (keys[index], found[index].take().unwrap_or_else(|| Err("the point was not run".to_owned())))
     });
-    // The results are written even if the fit fails; the error of the fit is reported afterwards.
+    // The results of the study are written even if the fit of the formula fails; the error of the fit is reported
+    // afterwards.
     let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
     let wrong = fit.as_ref().and_then(|fit| fit.as_ref().err().map(ToString::to_string));
     results.asked.fit = fit.and_then(Result::ok);
@@ -117,14 +119,14 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     Ok(if results.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
 }
 
-/// Returns the points that have no Outcome in the log; points with equal keys are included once. Points that failed in
-/// an earlier sweep run again, because the cause may no longer exist.
+/// Returns the points of the study that have no Outcome in the log. Several points with equal keys are included once.
+/// Points that failed in an earlier sweep run again, because the cause may no longer exist.
 fn missing<'a>(prepared: &'a [PreparedPoint], log: &PointLog) -> Vec<&'a PreparedPoint> {
     let mut seen = std::collections::BTreeSet::new();
     prepared.iter().filter(|point| log.outcome(point.key).is_none() && seen.insert(point.key)).collect()
 }
 
-/// Runs `points` and appends their results to `log`.
+/// Runs the points `points` of the study and appends the results to `log`.
 fn run(
     study: &Study,
     points: &[&PreparedPoint],
@@ -141,7 +143,7 @@ fn run(
     let tasks: Vec<_> = points.iter().enumerate().map(|(task, point)| (task, point.memory)).collect();
     let alone = points.iter().any(|point| point.measures);
     let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..limits } } else { limits };
-    // The thread that runs a point also creates its log entry.
+    // The thread that runs a point also creates the log entry of the point.
     let work = |task: usize| match study.run(points[task], running) {
         Err(failure) if failure.kind() == ErrorKind::Interrupted => None,
         result => Some(Ended::new(points[task].key, result.map_err(|failure| Failure::from(failure).text))),
@@ -159,8 +161,8 @@ fn run(
     failure.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Returns the limits of concurrent points: the requested number, by default the number of cores, and the free memory
-/// of the host.
+/// Returns the limits of concurrently running points: the requested number, by default the number of cores, and the
+/// free memory of the host.
 pub(super) fn limits(jobs: Option<NonZeroUsize>) -> Limits {
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     Limits { jobs: jobs.unwrap_or_else(cores), memory: available_memory().map(study::MemoryBudget::of_host) }

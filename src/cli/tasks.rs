@@ -1,5 +1,5 @@
-//! `mcpsim tasks`: analysis of a task runtime's code fragments, from the exported data of a run or from the logs of its
-//! processes.
+//! `mcpsim tasks`: analyses the code fragments that a task runtime has executed, from the exported data of a run or
+//! from the logs of its processes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -56,12 +56,12 @@ pub(super) struct TasksArgs {
 /// Kind of a source of task data.
 enum TaskSource {
     Outcome(Box<TaskAnalysis>),
-    /// Points of a study. The name of a point contains the values that differ between points.
+    /// Points of a study. The name of a point contains the values that differ between the points.
     Study(Vec<(String, TaskAnalysis)>),
     Log(String),
 }
 
-/// Executes the command.
+/// Executes the command `mcpsim tasks`.
 pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     let target = args.json.as_deref().map(|name| OutputTarget::new("--json", name)).transpose()?;
     let runs = read(&args.sources)?;
@@ -91,12 +91,12 @@ pub(super) fn tasks(args: &TasksArgs) -> Result<(), Failure> {
     output::print(&text.join("\n"))
 }
 
-/// Returns the runs in `sources`. Log files that are named individually together form one run.
+/// Returns the analysed run of each source in `sources`. Log files that are named individually together form one run.
 fn read(sources: &[PathBuf]) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let mut runs = Vec::new();
     let mut logs = Vec::new();
     let stem = |path: &Path| path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    // Tables and figures have room only for short names.
+    // Tables and figures have room only for short names of runs.
     let name = |path: &PathBuf| match stem(path) {
         Some(short) if sources.iter().filter(|other| stem(other).as_ref() == Some(&short)).count() == 1 => short,
         _ => path.display().to_string(),
@@ -128,7 +128,7 @@ fn of_logs(logs: &[(String, String)]) -> Result<TaskAnalysis, Failure> {
     read_task_logs(logs).map(|logs| TaskAnalysis::from_logs(&logs)).map_err(Failure::bad_input)
 }
 
-/// Returns the log files in a directory, in the order of their names.
+/// Returns the log files of a task runtime in a directory, in the order of their names.
 fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     let shown = directory.display();
     let wrong = |error: std::io::Error| Failure::bad_input(format!("{shown}: {error}"));
@@ -164,7 +164,8 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn source(path: &Path) -> Result<TaskSource, Failure> {
     let name = path.display();
     let text = text(path)?;
-    // A log may be long, and only the log reader knows its format, so this check reads only the start of the file.
+    // A log of a task runtime may be long, and only the log reader knows the format of the log. The check therefore
+    // reads only the start of the file.
     if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
         return Ok(TaskSource::Log(text));
     }
@@ -178,7 +179,7 @@ fn source(path: &Path) -> Result<TaskSource, Failure> {
     }
 }
 
-/// Returns the analyses of a study's points, in the order of the points.
+/// Returns the task analysis of each point of a study, in the order of the points.
 fn of_study(name: &str, results: Results) -> Result<Vec<(String, TaskAnalysis)>, Failure> {
     let keys: Vec<String> = results.columns().into_iter().map(str::to_owned).collect();
     let mut runs = Vec::new();

@@ -1,4 +1,4 @@
-//! `mcpsim trace`: shows the content of traces, and creates and checks traces of real runs.
+//! `mcpsim trace`: shows the content of traces, and creates and checks traces of real MPI runs.
 
 mod check;
 mod compare;
@@ -61,7 +61,7 @@ struct Of {
     file: PathBuf,
 }
 
-/// Executes the command.
+/// Executes the command `mcpsim trace`.
 pub(super) fn show(args: TraceArgs) -> Result<(), Failure> {
     let read = |of: Of| TraceFile { path: of.file }.read().map_err(Failure::from);
     let logs = |of: &Of| TraceFile { path: of.file.clone() }.read_logs().map_err(Failure::from);

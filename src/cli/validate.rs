@@ -1,6 +1,6 @@
-//! `mcpsim validate`: predicts runs that were measured, and prints the errors of the predictions.
+//! `mcpsim validate`: predicts runs whose times were measured, and prints the errors of the predictions.
 //!
-//! A validation case is a folder that contains `case.toml` and the files that it names.
+//! A validation case is a folder that contains `case.toml` and the files that `case.toml` names.
 
 mod args;
 mod host_load;
@@ -33,19 +33,19 @@ use super::output;
 use super::output::OutputTarget;
 use super::sweep::limits;
 
-/// Name of the file that defines a case.
+/// Name of the file that defines a validation case.
 const CASE: &str = "case.toml";
 
-/// Folder that `--all` searches.
+/// Folder in which `mcpsim validate --all` searches validation cases.
 const FOLDER: &str = "validation";
 
-/// Validates the requested cases. Returns the exit code.
+/// Validates the requested cases. Returns the exit code of mcpsim.
 pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     if let Some(folder) = &args.new {
         return new::write_case(folder, &args.import, args.quiet);
     }
     let folders = if args.all { all(Path::new(FOLDER))? } else { args.cases.clone() };
-    // Errors in the files of any case are reported before the first run.
+    // Errors in the files of any validation case are reported before the first run.
     let mut cases = folders.iter().map(|folder| Prepared::load(folder, args)).collect::<Result<Vec<_>, _>>()?;
     if args.all {
         let notes = cases.iter().filter_map(|of| Some((&of.case.name, of.case.timed_on.as_ref()?)));
@@ -89,7 +89,7 @@ pub(super) fn validate(args: &ValidateArgs) -> Result<u8, Failure> {
     })
 }
 
-/// Returns the cases in `folder`, which are its subfolders that contain a case file.
+/// Returns the validation cases in `folder`, which are the subfolders that contain a case file.
 fn all(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let shown = folder.display();
     let entries = std::fs::read_dir(folder).map_err(|error| {
@@ -125,16 +125,17 @@ fn write(args: &ValidateArgs, targets: [Option<OutputTarget>; 2], found: &[Valid
     if args.quiet || args.to_stdout() { Ok(()) } else { output::print(&drawn) }
 }
 
-/// Number of times that code is timed per prediction, an odd number. As for measured runs, the median is used.
+/// Number of times that program code is timed per prediction, an odd number. The median of the times is used, as for
+/// measured runs.
 const TURNS: usize = 3;
 
-/// Context in which predictions are made.
+/// Host on which predictions are made.
 struct Host {
     limits: Limits,
     stop: Arc<AtomicBool>,
     running: Running,
     programs: Programs,
-    /// Note about load on the host, which is printed after all cases.
+    /// Note about load on the host, which is printed after all validation cases.
     hint: Mutex<Option<String>>,
     _listening: Listening,
 }
@@ -151,7 +152,7 @@ impl Host {
         Ok(Host { limits, stop, running, programs, hint, _listening })
     }
 
-    /// Returns the predicted seconds of runs that execute concurrently.
+    /// Runs all configurations concurrently, and returns the predicted seconds of each run.
     fn run(&self, configurations: &[Resolved], labels: &[&str], case: &Case) -> Result<Vec<f64>, Failure> {
         let kind =
             |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
@@ -160,7 +161,7 @@ impl Host {
         let (runs, turns) = (configurations.len(), if alone { TURNS } else { 1 });
         let mut tasks: Vec<(usize, MemoryBudget)> =
             (0..turns).flat_map(|_| configurations.iter().map(memory)).enumerate().collect();
-        // Runs with much memory start first, so that none of them remains alone at the end.
+        // Runs that need much memory start first, so that no such run remains alone at the end.
         tasks.sort_by_key(|(task, memory)| (task / runs, std::cmp::Reverse(memory.bytes())));
         let limits = if alone { Limits { jobs: NonZeroUsize::MIN, ..self.limits } } else { self.limits };
         let mut found: BTreeMap<usize, Result<Outcome, PredictError>> = BTreeMap::new();
@@ -193,8 +194,8 @@ impl Host {
     }
 }
 
-/// Returns the predicted time that is compared with measured times: the time of the run, or a result of the
-/// application.
+/// Returns the predicted time that is compared with measured times: the time of the simulated run, or a time that the
+/// application prints.
 fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     let Some(name) = &case.result else { return Ok(outcome.predicted_s) };
     let wrong = |found: String| {
@@ -212,25 +213,25 @@ fn predicted(outcome: &Outcome, case: &Case) -> Result<f64, Failure> {
     }
 }
 
-/// Adds the label of the point to a failure.
+/// Adds the label of a validated point to a failure.
 fn at(label: &str, failure: Failure) -> Failure {
     if label.is_empty() { failure } else { Failure { text: format!("at {label}: {}", failure.text), ..failure } }
 }
 
-/// A case whose files were read.
+/// Validation case whose files were read.
 struct Prepared {
     case: Case,
     table: MeasuredTable,
     points: CasePoints,
     sources: Sources,
-    /// Models that are compared; mcpsim's own model is first.
+    /// Communication models whose predictions are compared; mcpsim's own model is first.
     models: Vec<Model>,
 }
 
 impl Prepared {
     fn load(folder: &Path, args: &ValidateArgs) -> Result<Prepared, Failure> {
         let shown = folder.display();
-        // A case may be named by its folder or by its file.
+        // The user may name a validation case by its folder or by its case file.
         let folder = if folder.ends_with(CASE) { folder.parent().unwrap_or(Path::new("")) } else { folder };
         let path = folder.join(CASE);
         if !path.is_file() {
@@ -249,7 +250,7 @@ impl Prepared {
         let table = MeasuredTable::parse(&measured.display().to_string(), &text)?;
         let mut points = CasePoints::new(&case, &table)?;
         for (column, cells) in &args.only {
-            // Only columns that identify points can select points.
+            // Only columns that identify points can select points with `--only`.
             table.column(column, "--only")?;
             if !points.columns.contains(column) {
                 let all = points.columns.join(", ");
@@ -274,7 +275,7 @@ impl Prepared {
         assess(&self.case, &self.table, &self.points, &names, wanted, |model, asks| {
             let place = names.iter().position(|name| *name == model).expect("one of those that are compared");
             let model = self.models[place];
-            // Points with equal inputs, which differ only in columns such as the date, share one run.
+            // Points with equal inputs, which differ only in columns such as the date, share one simulation run.
             let mut runs: Vec<&Ask> = Vec::new();
             let mut of = Vec::new();
             for ask in asks {
@@ -292,7 +293,7 @@ impl Prepared {
         .map_err(|failure| at(&self.case.name, failure))
     }
 
-    /// Returns the effects of the machines on which the points are predicted.
+    /// Returns the effects of the simulated machines on which the points are predicted.
     fn effects(&self) -> Result<Vec<Effect>, Failure> {
         let mut machines: Vec<Platform> = Vec::new();
         for point in self.points.all.iter().filter(|point| point.role == Role::Predicted) {
@@ -318,7 +319,7 @@ impl Prepared {
     }
 }
 
-/// Makes the path of a placement file relative to the case's `folder`.
+/// Resolves the path of a placement file relative to `folder`, the folder of the validation case.
 fn place_beside(folder: &Path, set: &mut Override) {
     let named = set
         .value
@@ -330,7 +331,7 @@ fn place_beside(folder: &Path, set: &mut Override) {
     }
 }
 
-/// Returns the request that all runs of the case have in common. Files of the case are in `folder`.
+/// Returns the settings that all runs of the validation case have in common. The files of the case are in `folder`.
 fn request(folder: &Path, case: &Case) -> RunRequest {
     let platform = case.platform.as_ref().map(|platform| folder.join(platform));
     RunRequest::new(folder.join(&case.app)).with(Given { platform, ..Given::default() })

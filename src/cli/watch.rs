@@ -1,5 +1,5 @@
-//! Watchdog that detects runs without progress. If a rank waits for another rank without an MPI call, the simulator
-//! does not know this and cannot continue.
+//! Watchdog that detects simulation runs without progress. If a rank waits for another rank without an MPI call, the
+//! simulator does not know about the wait and cannot continue.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use crate::engine::Progress;
 use crate::process;
 
-/// Interval in which the watchdog polls the run.
+/// Interval in which the watchdog checks the progress of the run.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Compute time of a rank after which the watchdog prints a note.
+/// Compute time of a rank since its last MPI call after which the watchdog prints a note.
 const LONG: Duration = Duration::from_secs(20);
 
 /// Thread that watches a run. Dropping this value ends the thread.
@@ -22,7 +22,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Watches a run, and prints at most one note on stderr.
+    /// Starts to watch a run; the watchdog prints at most one note on stderr.
     pub fn start(progress: &Arc<Progress>) -> Self {
         let (end, ended) = channel();
         let progress = Arc::clone(progress);
@@ -60,7 +60,7 @@ impl Drop for Watch {
     }
 }
 
-/// Returns the source positions of the ranks, and advice if the ranks seem to wait there.
+/// Returns the source positions of the ranks, and advice if the ranks seem to wait at these positions.
 pub(super) fn advice(ranks: &[String]) -> String {
     format!(
         "{}. If this code waits in a loop for another rank, call MPI, or MPI_Win_sync, sched_yield or usleep in the \

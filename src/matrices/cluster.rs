@@ -1,4 +1,4 @@
-//! Clusters of pairs of ranks whose times are similar over a range of message lengths. The algorithm is that of
+//! Clusters of pairs of ranks whose message times are similar over a range of message lengths. The algorithm is that of
 //! Salnikov and Andreev (the tool for automatic clustering of communication tests in multiprocessor systems). Matrices
 //! are read from their file on demand.
 //!
@@ -7,8 +7,8 @@
 //! matrix ─ ranges ─────────────▶ labels ─┼─ preliminary (3, 4) ─▶ clusters ─ prolonged (5) ─▶ … ─▶ Partition (6)
 //! ```
 //!
-//! A partition is a range of message lengths over which the clusters do not change. The files of the single steps
-//! document the choices that the paper leaves open.
+//! A partition of the clustering is a range of message lengths over which the clusters do not change. The files of the
+//! single steps of the algorithm document the choices that the paper leaves open.
 
 mod agreement;
 mod noise;

@@ -1,4 +1,5 @@
-//! The compressed pair of files: the cluster of each pair of ranks, and one value per cluster and message length.
+//! The compressed pair of matrix files: the cluster of each pair of ranks, and one value per cluster and message
+//! length.
 //!
 //! ```text
 //! PREFIX_info.nc: the dimensions and scalars of the matrices' file
@@ -9,8 +10,9 @@
 //!     int exception_matrix(e), exception_x(e), exception_y(e), double exception_value(e)   where there are any
 //! ```
 //!
-//! An element x, y of matrix s is in the last partition k with length(k) ≤ s, and is read as data[info(k, x, y) + s −
-//! length(k)]. Elements that differ from this value by more than the precision are listed as exceptions.
+//! Element (x, y) of matrix s belongs to the last partition k with length(k) ≤ s. The value of the element is
+//! data[info(k, x, y) + s − length(k)]. Elements that differ from this value by more than the precision are listed as
+//! exceptions.
 
 use std::io::SeekFrom;
 
@@ -20,28 +22,29 @@ use super::matrices_file::element_of;
 use super::netcdf::{NetcdfSource, SCALARS, SeekRead, SeekWrite, definition, scalars, undefinable, unwritable};
 use super::parameters::{MatrixError, Parameters, Statistic};
 
-/// An element that differs from the value of its cluster by more than the precision.
+/// Matrix element that differs from the value of its cluster by more than the precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exception {
-    /// Index of the matrix.
+    /// Index of the matrix that contains the exceptional element.
     pub matrix: u32,
-    /// Row of the element.
+    /// Row of the exceptional element.
     pub x: u32,
-    /// Column of the element.
+    /// Column of the exceptional element.
     pub y: u32,
-    /// Value of the element, seconds.
+    /// Value of the exceptional element, seconds.
     pub value: f64,
 }
 
 const EXCEPTION_PLACES: [&str; 3] = ["exception_matrix", "exception_x", "exception_y"];
 
-/// Size of an exception in the scratch file, bytes: its three indices and its value.
+/// Size of an exceptional element in the scratch file, bytes: three indices and the element's value.
 const EXCEPTION_BYTES: usize = 3 * 4 + 8;
 
-/// Collects partitions (ranges of message lengths), and writes them to the two files.
+/// Writer of the compressed pair of files, which collects partitions (ranges of message lengths) until the files are
+/// written.
 ///
-/// `scratch` stores the clusters of pairs and the exceptions, one partition after another, so memory grows only
-/// slightly with the number of message lengths.
+/// `scratch` stores the clusters of pairs and the exceptional elements, one partition after another, so memory grows
+/// only slightly with the number of message lengths.
 #[derive(Debug)]
 pub struct CompressedWriter<S> {
     parameters: Parameters,
@@ -51,10 +54,10 @@ pub struct CompressedWriter<S> {
     data: Vec<f64>,
 }
 
-/// A partition in the scratch file: the clusters of pairs, then the exceptions.
+/// A partition in the scratch file: the clusters of rank pairs, then the exceptional elements.
 #[derive(Clone, Copy, Debug)]
 struct KeptPartition {
-    /// Index of the first matrix in the partition.
+    /// Index of the first time matrix in the partition.
     start: u32,
     /// Offset of the partition in the scratch file, bytes.
     begin: u64,
@@ -62,13 +65,13 @@ struct KeptPartition {
 }
 
 impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
-    /// Creates a writer that uses `scratch`, which is empty.
+    /// Creates a writer of the compressed files that uses the empty scratch file `scratch`.
     pub fn new(parameters: Parameters, statistic: Statistic, scratch: S) -> CompressedWriter<S> {
         CompressedWriter { parameters, statistic, scratch, kept: Vec::new(), data: Vec::new() }
     }
 
-    /// Adds the partition that begins with matrix `first`. The number of values per cluster is the number of its
-    /// matrices. `labels` has the cluster of each pair of ranks, `values` the values of each cluster by matrix.
+    /// Adds the partition whose first matrix has the index `first`. `labels` contains the cluster of each pair of
+    /// ranks. `values` contains the values of each cluster, one per matrix of the partition.
     ///
     /// # Errors
     /// The scratch file cannot be written, or positions exceed 32 bits.
@@ -98,10 +101,10 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         self.scratch.write_all(&bytes).map_err(unwritable)
     }
 
-    /// Writes the files. Returns the number of values and the number of exceptions.
+    /// Writes the compressed pair of files. Returns the number of values and the number of exceptional elements.
     ///
     /// # Errors
-    /// A file cannot be written.
+    /// A compressed file cannot be written.
     pub fn finish(mut self, info: Box<dyn SeekWrite>, data: Box<dyn SeekWrite>) -> Result<(usize, usize), MatrixError> {
         self.write_info(info)?;
         let exceptions = self.write_data(data)?;
@@ -128,7 +131,8 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         writer.close().map_err(unwritable)
     }
 
-    /// Returns one field of each exception. `value` extracts the field from the bytes of an exception.
+    /// Returns one field of each exceptional element. `value` extracts the field from the element's bytes in the
+    /// scratch file.
     fn of_exceptions<V>(&mut self, value: impl Fn(&[u8; EXCEPTION_BYTES]) -> V) -> Result<Vec<V>, MatrixError> {
         let mut found = Vec::with_capacity(self.kept.iter().map(|of| of.exceptions).sum());
         for KeptPartition { begin, exceptions, .. } in &self.kept {
@@ -141,7 +145,7 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
         Ok(found)
     }
 
-    /// Writes the data file; returns the number of exceptions.
+    /// Writes the compressed file of values; returns the number of exceptional elements.
     fn write_data(&mut self, output: Box<dyn SeekWrite>) -> Result<usize, MatrixError> {
         let exceptions: usize = self.kept.iter().map(|of| of.exceptions).sum();
         let mut data_set = DataSet::new();
@@ -170,26 +174,26 @@ impl<S: SeekRead + SeekWrite> CompressedWriter<S> {
     }
 }
 
-/// Matrices that are stored as values of clusters.
+/// Time matrices that are stored as values of clusters.
 #[derive(Debug)]
 pub struct Compressed {
-    /// Parameters of the measurement.
+    /// Parameters of the measurement that created the matrices.
     pub parameters: Parameters,
-    /// Statistic that the elements contain.
+    /// Statistic of the samples that the matrix elements contain.
     pub statistic: Statistic,
     info: NetcdfSource,
     starts: Vec<usize>,
     data: Vec<f64>,
     exceptions: Vec<Exception>,
-    /// Partition that was read last.
+    /// Partition that was read last from the compressed files.
     last: Option<(usize, Vec<i32>)>,
 }
 
 impl Compressed {
-    /// Opens both files.
+    /// Opens the two compressed matrix files.
     ///
     /// # Errors
-    /// A file has another format, or the two files belong to different measurements.
+    /// A file has another format, or the two compressed files belong to different measurements.
     pub fn open(info: Box<dyn SeekRead>, data: Box<dyn SeekRead>) -> Result<Compressed, MatrixError> {
         let mut info = NetcdfSource::open(info)?;
         let (parameters, kind) = info.parameters()?;
@@ -217,7 +221,7 @@ impl Compressed {
         Ok(Compressed { parameters, statistic, info, starts, data: values, exceptions, last: None })
     }
 
-    /// Returns the numbers of partitions, values and exceptions.
+    /// Returns the number of partitions, the number of values and the number of exceptional elements.
     pub fn counts(&self) -> (usize, usize, usize) {
         (self.starts.len(), self.data.len(), self.exceptions.len())
     }
@@ -232,10 +236,10 @@ impl Compressed {
         Ok((self.starts[partition], info))
     }
 
-    /// Returns the matrix of index `matrix` in row-major order.
+    /// Returns the time matrix of index `matrix` in row-major order.
     ///
     /// # Errors
-    /// The matrix cannot be read, or positions are outside the data.
+    /// The matrix cannot be read, or the files contain positions outside the data.
     pub fn matrix(&mut self, matrix: usize) -> Result<Vec<f64>, MatrixError> {
         let side = self.parameters.ranks as usize;
         let data = std::mem::take(&mut self.data);
@@ -258,10 +262,10 @@ impl Compressed {
         Ok(found)
     }
 
-    /// Returns the element of row `x` and column `y` for messages of `length` bytes.
+    /// Returns the matrix element of row `x` and column `y` for messages of `length` bytes.
     ///
     /// # Errors
-    /// The element does not exist or cannot be read.
+    /// The matrix element does not exist or cannot be read.
     pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
         let matrix = element_of(&self.parameters, x, y, length)?;
         Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
@@ -292,7 +296,7 @@ fn exceptions(data: &mut NetcdfSource, parameters: &Parameters) -> Result<Vec<Ex
     };
     values.iter().enumerate().map(each).collect()
 }
-/// Returns the first matrix numbers of the partitions, for an error message.
+/// Returns the index of the first matrix of each partition, for an error message.
 fn shown_starts(starts: &[usize]) -> String {
     const SHOWN: usize = 8;
     let number = |start: &usize| if *start == usize::MAX { "a negative one".to_owned() } else { start.to_string() };

@@ -1,10 +1,11 @@
-//! Times of each pair of ranks, one matrix per message length, and their files.
+//! Message times of each pair of ranks, one matrix per message length, and the files of the matrices.
 //!
 //! [`Matrices`] reads the files of PARUS' `network_test2` (NetCDF classic with 64-bit offsets) and files in its older
 //! text form. [`Compressed`] reads the pair of compressed files that the clustering creates. [`cluster`] finds clusters of
 //! similar pairs.
 //!
-//! This package does not know how the times are measured, and opens no files: the caller supplies readers and writers.
+//! The package `mcpsim-matrices` does not know how the times are measured, and opens no files: the caller supplies
+//! readers and writers.
 
 pub mod cluster;
 mod compressed;

@@ -1,4 +1,4 @@
-//! Files of matrices in the format of `network_test2`.
+//! Files of time matrices in the format of PARUS' `network_test2`.
 //!
 //! ```text
 //! dimensions: x = ranks, y = ranks, n = unlimited, strings = 101
@@ -7,8 +7,8 @@
 //! double data(n, x, y)   seconds; slice n is of messages of begin + n * step bytes
 //! ```
 //!
-//! Row x is the rank whose clock is used, and column y is its partner. If a test sends in only one direction, y sends
-//! and x receives. For put and get, x is the origin.
+//! Row x of a time matrix is the rank whose clock is used, and column y is the partner of this rank. If a test sends in
+//! only one direction, y sends and x receives. For put and get, x is the origin.
 
 use netcdf3::{DataType, FileWriter, Version};
 
@@ -19,27 +19,27 @@ use super::text;
 /// Matrices of message times, one per message length, that are read on demand.
 #[derive(Debug)]
 pub struct Matrices {
-    /// Parameters of the measurement.
+    /// Parameters of the measurement that created the matrices.
     pub parameters: Parameters,
-    /// Statistic that the elements contain.
+    /// Statistic of the samples that the matrix elements contain.
     pub statistic: Statistic,
     values: Values,
 }
 
-/// Storage of the values.
+/// Storage of the elements of all matrices.
 #[derive(Debug)]
 enum Values {
-    /// An open file, which is read on demand.
+    /// An open matrix file, which is read on demand.
     File(NetcdfSource),
     /// Memory that holds the matrices one after another.
     Memory(Vec<f64>),
 }
 
 impl Matrices {
-    /// Opens a file in NetCDF or text form. The first bytes determine the form. A text file is read completely.
+    /// Opens a matrix file in NetCDF or text form. The first bytes determine the form. A text file is read completely.
     ///
     /// # Errors
-    /// The form is unknown or the content is inconsistent.
+    /// The form of the matrix file is unknown or its content is inconsistent.
     pub fn open(mut input: Box<dyn SeekRead>) -> Result<Matrices, MatrixError> {
         if text::is_text(&mut *input)? {
             return text::read_text(&mut *input);
@@ -65,10 +65,10 @@ impl Matrices {
         Ok(Matrices { parameters, statistic, values: Values::File(source) })
     }
 
-    /// Creates matrices from `values`, which hold the matrices one after another in row-major order.
+    /// Creates time matrices from `values`, which contain the matrices one after another in row-major order.
     ///
     /// # Errors
-    /// The number of values contradicts the parameters.
+    /// The number of elements in `values` contradicts the parameters.
     pub fn of(parameters: Parameters, statistic: Statistic, values: Vec<f64>) -> Result<Matrices, MatrixError> {
         parameters.check()?;
         let expected = parameters.elements() * parameters.count();
@@ -78,7 +78,7 @@ impl Matrices {
         Ok(Matrices { parameters, statistic, values: Values::Memory(values) })
     }
 
-    /// Returns the matrix of index `matrix` in row-major order.
+    /// Returns the time matrix of index `matrix` in row-major order.
     ///
     /// # Errors
     /// The matrix cannot be read, or contains a negative value or NaN.
@@ -88,7 +88,7 @@ impl Matrices {
             Values::File(source) => source.doubles("data", matrix)?,
             Values::Memory(values) => values[matrix * elements..(matrix + 1) * elements].to_vec(),
         };
-        // `network_test2` writes uninitialised memory on the diagonal.
+        // `network_test2` writes uninitialised memory on the diagonal of matrices.
         if self.statistic.is_undefined_on_diagonal(self.parameters.test) {
             found.iter_mut().step_by(self.parameters.ranks as usize + 1).for_each(|value| *value = 0.0);
         }
@@ -103,17 +103,17 @@ impl Matrices {
         Ok(found)
     }
 
-    /// Returns the element of row `x` and column `y` for messages of `length` bytes.
+    /// Returns the matrix element of row `x` and column `y` for messages of `length` bytes.
     ///
     /// # Errors
-    /// The element does not exist or cannot be read.
+    /// The matrix element does not exist or cannot be read.
     pub fn at(&mut self, x: u32, y: u32, length: u64) -> Result<f64, MatrixError> {
         let matrix = element_of(&self.parameters, x, y, length)?;
         Ok(self.matrix(matrix)?[x as usize * self.parameters.ranks as usize + y as usize])
     }
 }
 
-/// Returns the index of the matrix that contains the element, after a check that the element exists.
+/// Returns the index of the matrix for messages of `length` bytes, after a check that the matrix element exists.
 pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -> Result<usize, MatrixError> {
     let ranks = parameters.ranks;
     if x >= ranks || y >= ranks {
@@ -128,7 +128,7 @@ pub(super) fn element_of(parameters: &Parameters, x: u32, y: u32, length: u64) -
     })
 }
 
-/// Writes the matrices that `matrix` returns.
+/// Writes the time matrices that `matrix` returns to a file.
 ///
 /// # Errors
 /// A matrix cannot be obtained or written.

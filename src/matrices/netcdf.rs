@@ -1,5 +1,5 @@
 //! Access to NetCDF classic files through the `netcdf3` crate: opening with checks, writing, and the measurement
-//! parameters that both kinds of matrix file contain.
+//! parameters that plain and compressed matrix files contain.
 
 use std::fmt;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,7 +17,7 @@ impl<T: Read + Seek> SeekRead for T {}
 pub trait SeekWrite: Write + Seek {}
 impl<T: Write + Seek> SeekWrite for T {}
 
-/// Variables that hold the parameters of the measurement, in their order in files.
+/// NetCDF variables that contain the parameters of the measurement, in their order in files.
 pub(super) const SCALARS: [&str; 10] = [
     "proc_num",
     "test_type",
@@ -47,7 +47,7 @@ fn unreadable(error: impl Into<ReadError>) -> MatrixError {
     MatrixError::new(format!("cannot be read as NetCDF: {}", damage(&error.into())))
 }
 
-/// Describes an error of the `netcdf3` reader.
+/// Describes an error of the `netcdf3` reader in one line.
 fn damage(error: &ReadError) -> String {
     match error {
         ReadError::IOErrorKind(kind) => kind.to_string(),
@@ -64,7 +64,7 @@ fn damage(error: &ReadError) -> String {
 }
 
 impl NetcdfSource {
-    /// Opens the NetCDF file in `input`.
+    /// Opens the NetCDF file that `input` reads.
     pub fn open(mut input: Box<dyn SeekRead>) -> Result<NetcdfSource, MatrixError> {
         let mut header = Vec::new();
         (&mut input).take(MOST_HEADER as u64).read_to_end(&mut header).map_err(unreadable)?;
@@ -75,18 +75,19 @@ impl NetcdfSource {
         Ok(NetcdfSource { reader, size })
     }
 
-    /// Returns whether the file has a variable of this name.
+    /// Returns true if the NetCDF file has a variable named `name`.
     pub fn has(&self, name: &str) -> bool {
         self.reader.data_set().has_var(name)
     }
 
-    /// Returns the size of a dimension.
+    /// Returns the size of a dimension of the NetCDF file.
     pub fn dimension(&self, name: &str) -> Result<usize, MatrixError> {
         let found = self.reader.data_set().dim_size(name);
         found.ok_or_else(|| MatrixError::new(format!("no dimension \"{name}\": not a file of network_test2's layout")))
     }
 
-    /// Checks that a variable has this type and these dimensions, and that the file is long enough for the variable.
+    /// Checks that a NetCDF variable has the type `kind` and the given dimensions, and that the file is long enough for
+    /// the variable.
     pub fn expect(&self, name: &str, kind: DataType, dimensions: &[&str]) -> Result<(), MatrixError> {
         let data_set = self.reader.data_set();
         let Some(variable) = data_set.get_var(name) else {
@@ -112,7 +113,7 @@ impl NetcdfSource {
         Ok(())
     }
 
-    /// Reads a variable without dimensions.
+    /// Reads a NetCDF variable without dimensions.
     pub fn scalar(&mut self, name: &str) -> Result<i32, MatrixError> {
         self.expect(name, DataType::I32, &[])?;
         let found = self.reader.read_var_i32(name).map_err(|error| self.truncated(name, error))?;
@@ -123,27 +124,27 @@ impl NetcdfSource {
         MatrixError::new(format!("truncated: \"{name}\" ends before its end ({})", damage(&error)))
     }
 
-    /// Reads record `record` of a variable of doubles.
+    /// Reads record `record` of a NetCDF variable of doubles.
     pub fn doubles(&mut self, name: &str, record: usize) -> Result<Vec<f64>, MatrixError> {
         self.reader.read_record_f64(name, record).map_err(|error| self.truncated(name, error))
     }
 
-    /// Reads record `record` of a variable of integers.
+    /// Reads record `record` of a NetCDF variable of integers.
     pub fn integers(&mut self, name: &str, record: usize) -> Result<Vec<i32>, MatrixError> {
         self.reader.read_record_i32(name, record).map_err(|error| self.truncated(name, error))
     }
 
-    /// Reads a whole variable of doubles.
+    /// Reads a whole NetCDF variable of doubles.
     pub fn all_doubles(&mut self, name: &str) -> Result<Vec<f64>, MatrixError> {
         self.reader.read_var_f64(name).map_err(|error| self.truncated(name, error))
     }
 
-    /// Reads a whole variable of integers.
+    /// Reads a whole NetCDF variable of integers.
     pub fn all_integers(&mut self, name: &str) -> Result<Vec<i32>, MatrixError> {
         self.reader.read_var_i32(name).map_err(|error| self.truncated(name, error))
     }
 
-    /// Reads the parameters of the measurement, and `data_type`.
+    /// Reads the parameters of the measurement, and the variable `data_type`.
     pub fn parameters(&mut self) -> Result<(Parameters, i32), MatrixError> {
         let mut values = [0; SCALARS.len()];
         for (value, name) in values.iter_mut().zip(SCALARS) {
@@ -190,7 +191,7 @@ fn shown<S: AsRef<str>>(kind: &DataType, dimensions: &[S]) -> String {
     format!("{kind} of ({})", names.join(", "))
 }
 
-/// A reader that fills the whole buffer in each read, which the `netcdf3` crate requires.
+/// A reader that fills the whole buffer in each read, as the `netcdf3` crate requires.
 struct Whole(Box<dyn SeekRead>);
 
 impl Read for Whole {
@@ -212,7 +213,8 @@ impl Seek for Whole {
     }
 }
 
-/// Returns the definition of a file with these parameters and `records` along `n`; the caller adds the other variables.
+/// Returns the definition of a NetCDF file with the measurement parameters and `records` records along the dimension
+/// `n`. The caller adds the other variables.
 pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<DataSet, MatrixError> {
     let mut data_set = DataSet::new();
     let side = parameters.ranks as usize;
@@ -230,7 +232,7 @@ pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<Data
     Ok(data_set)
 }
 
-/// Returns the values of the scalar variables.
+/// Returns the values of the scalar NetCDF variables.
 pub(super) fn scalars(parameters: &Parameters, kind: i32) -> [i32; SCALARS.len()] {
     let of = |value: u32| i32::try_from(value).unwrap_or(i32::MAX);
     [
@@ -247,7 +249,7 @@ pub(super) fn scalars(parameters: &Parameters, kind: i32) -> [i32; SCALARS.len()
     ]
 }
 
-/// Creates the error of a file that cannot be written.
+/// Creates the error of a NetCDF file that cannot be written.
 pub(super) fn unwritable(error: impl Into<WriteError>) -> MatrixError {
     match error.into() {
         WriteError::IOErrorKind(kind) => MatrixError::new(format!("cannot be written: {kind}")),
@@ -255,7 +257,7 @@ pub(super) fn unwritable(error: impl Into<WriteError>) -> MatrixError {
     }
 }
 
-/// Creates the error of a definition that exceeds the limits of NetCDF.
+/// Creates the error of a file definition that exceeds the limits of NetCDF.
 pub(super) fn undefinable(_: InvalidDataSet) -> MatrixError {
     misfit()
 }

@@ -1,8 +1,8 @@
-//! Parameters of a set of matrices: the test, its settings, and the statistic of the samples.
+//! Parameters of a set of time matrices: the test, the settings of the test, and the statistic of the samples.
 
 use std::fmt;
 
-/// Error of reading, writing or creating matrices.
+/// Error of reading, writing or creating time matrices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixError(String);
 
@@ -21,31 +21,33 @@ impl fmt::Display for MatrixError {
 
 impl std::error::Error for MatrixError {}
 
-/// Test that measures an element (pair of ranks), with the numbers and names of `network_test2`.
+/// Test that measures the message time of a pair of ranks, with the numbers and names of `network_test2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PairTest {
-    /// A blocking send and an answer; the element is the time of the receive.
+    /// A blocking send and an answer; the matrix element is the time of the receive.
     OneToOne,
-    /// All ranks send to all ranks at once; the element is the arrival time of each message.
+    /// All ranks send to all ranks at once; the matrix element is the arrival time of a message.
     AllToAll,
-    /// Both ranks send at once without blocking; the element is the time of both transfers at the receiver.
+    /// Both ranks of the pair send at once without blocking; the matrix element is the time of both transfers at the
+    /// receiver.
     AsyncOneToOne,
-    /// A message in each direction, one after the other; the element is the time of both messages at the receiver.
+    /// A message in each direction, one after the other; the matrix element is the time of both messages at the
+    /// receiver.
     SendRecvAndRecvSend,
-    /// [`PairTest::AsyncOneToOne`] while other ranks send.
+    /// The test [`PairTest::AsyncOneToOne`] while other ranks send noise messages.
     Noise,
-    /// A blocking send while other ranks send; the element is the time of the receive.
+    /// A blocking send while other ranks send; the matrix element is the time of the receive.
     NoiseBlocking,
-    /// A broadcast from the second rank; the element is the time at the first rank.
+    /// A broadcast from the second rank of the pair; the matrix element is the time at the first rank.
     Bcast,
-    /// MPI_Put and the unlock that completes it, by the first rank into the second one's window.
+    /// MPI_Put by the first rank into the window of the second rank, and the unlock that completes the put.
     Put,
-    /// MPI_Get and the unlock that completes it, by the first rank from the second one's window.
+    /// MPI_Get by the first rank from the window of the second rank, and the unlock that completes the get.
     Get,
 }
 
 impl PairTest {
-    /// All tests in the order of their numbers.
+    /// All pair tests in the order of their numbers.
     pub const ALL: [PairTest; 9] = [
         PairTest::OneToOne,
         PairTest::AllToAll,
@@ -58,12 +60,12 @@ impl PairTest {
         PairTest::Get,
     ];
 
-    /// Returns the value of `test_type` in files.
+    /// Returns the value of `test_type` in matrix files.
     pub const fn number(self) -> i32 {
         self as i32 + 1
     }
 
-    /// Returns the name of the test.
+    /// Returns the name of the pair test.
     pub const fn name(self) -> &'static str {
         match self {
             PairTest::OneToOne => "one_to_one",
@@ -78,32 +80,32 @@ impl PairTest {
         }
     }
 
-    /// Returns the test with this number.
+    /// Returns the pair test with the number `number`.
     pub fn of_number(number: i32) -> Option<PairTest> {
         PairTest::ALL.into_iter().find(|test| test.number() == number)
     }
 
-    /// Returns the test with this name.
+    /// Returns the pair test with the name `name`.
     pub fn of_name(name: &str) -> Option<PairTest> {
         PairTest::ALL.into_iter().find(|test| test.name() == name)
     }
 
-    /// Returns whether other ranks send noise messages during the test.
+    /// Returns true if other ranks send noise messages during the pair test.
     pub const fn has_noise(self) -> bool {
         matches!(self, PairTest::Noise | PairTest::NoiseBlocking)
     }
 }
 
-/// Statistic of the samples that a file contains, with the numbers of `network_test2`.
+/// Statistic of the samples that a matrix file contains, with the numbers of `network_test2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
-    /// Arithmetic mean.
+    /// Arithmetic mean of the samples.
     Average,
-    /// Median (the upper of the two middle values if the number of samples is even).
+    /// Median of the samples (the upper of the two middle values if the number of samples is even).
     Median,
-    /// Standard deviation.
+    /// Standard deviation of the samples.
     Deviation,
-    /// Minimum.
+    /// Minimum of the samples.
     Minimum,
 }
 
@@ -111,7 +113,7 @@ impl Statistic {
     /// All statistics in the order of their numbers.
     pub const ALL: [Statistic; 4] = [Statistic::Average, Statistic::Median, Statistic::Deviation, Statistic::Minimum];
 
-    /// Returns the value of `data_type` in files.
+    /// Returns the value of `data_type` in matrix files.
     pub const fn number(self) -> i32 {
         self as i32 + 1
     }
@@ -126,12 +128,12 @@ impl Statistic {
         }
     }
 
-    /// Returns the statistic with this number.
+    /// Returns the statistic with the number `number`.
     pub fn of_number(number: i32) -> Option<Statistic> {
         Statistic::ALL.into_iter().find(|statistic| statistic.number() == number)
     }
 
-    /// Returns whether `network_test2` leaves the diagonal undefined; mcpsim reads it as 0.
+    /// Returns true if `network_test2` leaves the diagonal of matrices undefined; mcpsim reads such a diagonal as 0.
     pub const fn is_undefined_on_diagonal(self, test: PairTest) -> bool {
         match test {
             PairTest::NoiseBlocking => true,
@@ -142,7 +144,7 @@ impl Statistic {
         }
     }
 
-    /// Returns the name in text files, which differs only for the minimum.
+    /// Returns the name of the statistic in text files, which differs from `name` only for the minimum.
     pub const fn word(self) -> &'static str {
         match self {
             Statistic::Minimum => "minimum",
@@ -150,68 +152,68 @@ impl Statistic {
         }
     }
 
-    /// Returns the statistic with this name, in either spelling.
+    /// Returns the statistic with the name `name`, in the spelling of file names or of text files.
     pub fn of_name(name: &str) -> Option<Statistic> {
         Statistic::ALL.into_iter().find(|statistic| [statistic.name(), statistic.word()].contains(&name))
     }
 }
 
-/// Parameters of the measurement of a set of matrices.
+/// Parameters of the measurement of a set of time matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Number of ranks. A matrix has the square of this number of elements.
+    /// Number of ranks. A time matrix has the square of this number of elements.
     pub ranks: u32,
-    /// Test.
+    /// Test that is repeated for each pair of ranks.
     pub test: PairTest,
-    /// Least message length, bytes.
+    /// Least measured message length, bytes.
     pub begin: u32,
-    /// Exclusive upper limit of the message lengths, bytes.
+    /// Exclusive upper limit of the measured message lengths, bytes.
     pub end: u32,
     /// Difference of consecutive message lengths, bytes.
     pub step: u32,
-    /// Number of samples per element.
+    /// Number of samples per matrix element.
     pub repeats: u32,
     /// Length of noise messages, bytes.
     pub noise_bytes: u32,
     /// Number of noise messages per sample between each pair of ranks that send noise.
     pub noise_messages: u32,
-    /// Number of ranks that send noise.
+    /// Number of ranks that send noise messages.
     pub noise_ranks: u32,
 }
 
 impl Parameters {
-    /// Greatest number of ranks, because elements of a matrix are numbered in 32 bits.
+    /// Greatest number of ranks, because matrix elements are numbered in 32 bits.
     pub const MOST_RANKS: u32 = 1 << 14;
 
-    /// Greatest file size in bytes; a greater size suggests a wrong step.
+    /// Greatest size of a matrix file in bytes; a greater size suggests a wrong step between message lengths.
     const MOST_BYTES: u128 = 1 << 40;
 
-    /// Returns the number of matrices.
+    /// Returns the number of time matrices, which is the number of message lengths.
     pub fn count(&self) -> usize {
         (self.end.saturating_sub(self.begin)).div_ceil(self.step.max(1)) as usize
     }
 
-    /// Returns the message length of a matrix, bytes.
+    /// Returns the message length of the matrix `matrix`, bytes.
     pub fn length(&self, matrix: usize) -> u64 {
         u64::from(self.begin) + matrix as u64 * u64::from(self.step)
     }
 
-    /// Returns the index of the matrix of a message length, if this length was measured.
+    /// Returns the index of the matrix for the message length `length`, if the length was measured.
     pub fn matrix_of(&self, length: u64) -> Option<usize> {
         let above = length.checked_sub(u64::from(self.begin))?;
         let matrix = (above / u64::from(self.step.max(1))) as usize;
         (above % u64::from(self.step.max(1)) == 0 && matrix < self.count()).then_some(matrix)
     }
 
-    /// Returns the number of elements of a matrix.
+    /// Returns the number of elements of a time matrix.
     pub fn elements(&self) -> usize {
         self.ranks as usize * self.ranks as usize
     }
 
-    /// Checks the parameters: at least two ranks, a step, ordered lengths.
+    /// Checks that the parameters have at least two ranks, a step between message lengths, and ordered message lengths.
     ///
     /// # Errors
-    /// An invalid parameter; the message contains its name and the expected value.
+    /// A parameter of the measurement is invalid; the message contains its name and the expected value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let wrong = |what: &str, expected: &str, found: u32| {
             Err(MatrixError::new(format!("{what}: expected {expected}; found {found}")))

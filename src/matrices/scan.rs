@@ -1,15 +1,15 @@
 //! Check of a NetCDF header before the `netcdf3` crate reads the file. The check rejects counts that exceed any matrix
-//! file, because the crate would allocate memory for them.
+//! file, because the crate would allocate memory according to the counts.
 
 use super::parameters::MatrixError;
 
 /// Greatest size of a NetCDF header, bytes.
 pub(super) const MOST_HEADER: usize = 1 << 16;
 
-/// Greatest number of names, of attributes, of dimensions and of variables.
+/// Greatest number of names, of attributes, of dimensions and of variables in a NetCDF header.
 const MOST: u32 = 1 << 12;
 
-/// Cursor over the bytes of the header.
+/// Cursor over the bytes of a NetCDF header.
 struct Walk<'a> {
     rest: &'a [u8],
 }
@@ -26,7 +26,7 @@ impl Walk<'_> {
         Ok(u32::from_be_bytes(bytes))
     }
 
-    /// Reads the number of items that follow.
+    /// Reads the number of items in the next list of the NetCDF header.
     fn count(&mut self, what: &str) -> Result<usize, MatrixError> {
         match self.word()? {
             count @ 0..=MOST => Ok(count as usize),
@@ -39,7 +39,7 @@ impl Walk<'_> {
         self.skip(length.next_multiple_of(4))
     }
 
-    /// Reads the number of entries of a list, whose tag is `tag` or zero for an absent list.
+    /// Reads the number of entries of a list in the NetCDF header, whose tag is `tag`, or zero for an absent list.
     fn list(&mut self, tag: u32, what: &str) -> Result<usize, MatrixError> {
         let found = self.word()?;
         let count = self.count(what)?;
@@ -75,7 +75,7 @@ fn unknown_type(kind: u32) -> MatrixError {
     MatrixError::new(format!("not a NetCDF header: no type has the number {kind}"))
 }
 
-/// Checks the header at the start of a file.
+/// Checks the NetCDF header at the start of a file.
 pub(super) fn scan(header: &[u8]) -> Result<(), MatrixError> {
     let version = match header {
         [b'C', b'D', b'F', version @ (1 | 2), ..] => *version,

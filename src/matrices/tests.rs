@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::parameters::tests::parameters;
 use super::*;
 
-/// A file in memory that remains after its writer is dropped.
+/// A matrix file in memory that remains after its writer is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct SharedCursor(pub Rc<RefCell<Cursor<Vec<u8>>>>);
 
@@ -124,7 +124,7 @@ fn errors_of_damaged_files_are_sentences() {
             texts.extend(read.err().map(|error| error.to_string()));
         }
     }
-    // Names of types and their fields, as debug output has them.
+    // Names of Rust types and their fields, as in debug output.
     let is_raw = |text: &String| ["::", "Error", "Kind", "Some(", "{", "["].iter().any(|part| text.contains(part));
     assert_eq!(texts.iter().find(|text| is_raw(text)), None);
     for text in
@@ -177,8 +177,8 @@ fn a_compressed_pair_is_read_by_the_rule_of_access() {
     let of = parameters(2, 0, 4, 1);
     let files = [SharedCursor::default(), SharedCursor::default()];
     let mut writer = CompressedWriter::new(of, Statistic::Minimum, SharedCursor::default());
-    // The first partition has three matrices of two clusters, the second has one matrix of one cluster with an
-    // exception.
+    // The first partition has three matrices of two clusters, the second partition has one matrix of one cluster with
+    // an exception.
     writer.partition(0, &[0, 1, 1, 0], &[vec![0.0, 0.1, 0.2], vec![1.0, 2.0, 3.0]], Vec::new()).unwrap();
     let exception = Exception { matrix: 3, x: 1, y: 0, value: 9.0 };
     writer.partition(3, &[0, 0, 0, 0], &[vec![5.0]], vec![exception]).unwrap();
@@ -189,7 +189,7 @@ fn a_compressed_pair_is_read_by_the_rule_of_access() {
     assert_eq!(read.matrix(1).unwrap(), [0.1, 2.0, 2.0, 0.1]);
     assert_eq!(read.matrix(3).unwrap(), [5.0, 5.0, 9.0, 5.0]);
     assert_eq!(read.at(0, 1, 2).unwrap(), 3.0);
-    // The two files come from different measurements.
+    // The two compressed files come from different measurements.
     let other = SharedCursor::default();
     let mut writer = CompressedWriter::new(of, Statistic::Minimum, SharedCursor::default());
     writer.partition(0, &[0; 4], &[vec![0.0; 4]], Vec::new()).unwrap();

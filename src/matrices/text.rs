@@ -1,4 +1,5 @@
-//! Text form of matrices: the parameters of the measurement, host names, and a block of numbers per message length.
+//! Text form of time matrices: the parameters of the measurement, host names, and a block of numbers per message
+//! length.
 //!
 //! ```text
 //! processors 4
@@ -20,10 +21,10 @@ use super::matrices_file::Matrices;
 use super::netcdf::SeekRead;
 use super::parameters::{MatrixError, PairTest, Parameters, Statistic};
 
-/// First word of a file.
+/// First word of a matrix file in text form.
 const BEGIN: &[u8] = b"processors";
 
-/// Names of numeric parameters, in the order of files.
+/// Names of numeric parameters, in the order of text files.
 const NUMBERS: [&str; 7] = [
     "begin message length",
     "end message length",
@@ -34,7 +35,7 @@ const NUMBERS: [&str; 7] = [
     "number of repeates",
 ];
 
-/// Returns whether a file has the text form of matrices.
+/// Returns true if a matrix file has the text form.
 pub(super) fn is_text(input: &mut dyn SeekRead) -> Result<bool, MatrixError> {
     let mut begin = Vec::new();
     input.take(BEGIN.len() as u64).read_to_end(&mut begin).map_err(unreadable)?;
@@ -46,7 +47,7 @@ fn unreadable(error: std::io::Error) -> MatrixError {
     MatrixError::new(format!("cannot be read: {error}"))
 }
 
-/// Words of a text file, with their line numbers.
+/// Words of a matrix file in text form, with their line numbers.
 struct MatrixWords<'a> {
     words: Box<dyn Iterator<Item = (usize, &'a str)> + 'a>,
 }
@@ -63,7 +64,7 @@ impl<'a> MatrixWords<'a> {
         self.words.next().ok_or_else(|| MatrixError::new(format!("truncated: expected {expected}; found the end")))
     }
 
-    /// Reads words that must be equal to `words`.
+    /// Reads words of the text file that must be equal to `words`.
     fn expect(&mut self, words: &str) -> Result<(), MatrixError> {
         for expected in words.split(' ') {
             let (line, found) = self.next(&format!("\"{words}\""))?;
@@ -81,14 +82,14 @@ impl<'a> MatrixWords<'a> {
             .map_err(|_| MatrixError::new(format!("line {line}: expected a number, {what}; found \"{found}\"")))
     }
 
-    /// Reads a name, which may be quoted.
+    /// Reads a name from the text file; the name may be quoted.
     fn name(&mut self, what: &str) -> Result<&'a str, MatrixError> {
         self.expect(what)?;
         Ok(self.next(what)?.1.trim_matches('"'))
     }
 }
 
-/// Reads a whole text file.
+/// Reads a whole matrix file in text form.
 pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixError> {
     let mut text = String::new();
     input.read_to_string(&mut text).map_err(unreadable)?;
@@ -128,10 +129,10 @@ pub(super) fn read_text(input: &mut dyn SeekRead) -> Result<Matrices, MatrixErro
     Matrices::of(parameters, statistic, values)
 }
 
-/// Writes `matrices` in the text form. `hosts` has one name per rank.
+/// Writes `matrices` in the text form. `hosts` contains one host name per rank.
 ///
 /// # Errors
-/// The matrices cannot be read or written.
+/// The time matrices cannot be read or written.
 pub fn write_text(output: &mut dyn Write, matrices: &mut Matrices, hosts: &[String]) -> Result<(), MatrixError> {
     let parameters = matrices.parameters;
     let mut text = format!(

@@ -1,8 +1,8 @@
-//! Cache capacity for message buffers of a CMP, and its copy bandwidth from main memory.
+//! Cache capacity for message buffers of a CMP (socket), and copy bandwidth of the CMP from main memory.
 //!
-//! All pairs of ranks of a CMP exchange messages. Each message has its own buffers, and successive series use more
-//! messages. As in the model, ranks use the buffers in turn, so buffers that together exceed the caches always miss. A
-//! copied byte counts twice, because the core reads the byte and writes the byte:
+//! In this test, all pairs of ranks of a CMP exchange messages. Each message has its own buffers, and successive series
+//! use more messages. As in the model, ranks use the buffers in turn, so buffers that together exceed the caches always
+//! miss. A copied byte counts twice, because the core reads the byte and writes the byte:
 //!
 //! ```text
 //! cache          = bytes of all buffers where the rate is √(most · last)
@@ -10,9 +10,9 @@
 //! ```
 //!
 //! `most` is the highest copy rate over all numbers of buffers. `last` is the copy rate with the most buffers. `after`
-//! is the copy rate after other code has evicted all buffers from the caches. `after` is lower than `last`, because
-//! that code also evicts page tables. The cache size is interpolated between the two nearest series on logarithms of
-//! bytes and rates.
+//! is the copy rate after other code has evicted all buffers from the caches. `after` is lower than `last`, because the
+//! other code also evicts page tables. The cache size is interpolated between the two nearest series of samples on
+//! logarithms of bytes and rates.
 
 use mcpsim_core::platform::Level;
 
@@ -22,25 +22,25 @@ use super::statistics::Summary;
 /// Highest ratio of the copy rate with the most buffers to the highest copy rate at which the cache capacity can be
 /// derived.
 const SLOWER: f64 = 0.8;
-/// Highest ratio of the copy rates of the two largest series at which both series exceed the caches.
+/// Highest ratio of the copy rates of the two series with the most buffers at which both series exceed the caches.
 const LEVEL: f64 = 1.25;
 
-/// Copy parameters of the table `[cmp]` of a platform.
+/// Copy parameters of the table `[cmp]` in a platform file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredCaches {
-    /// Bytes of buffers that fit into the caches.
+    /// Bytes of message buffers that fit into the caches.
     pub cache: f64,
     /// Copy bandwidth of all ranks of a CMP from main memory, bytes per second.
     pub copied: f64,
 }
 
 impl MeasuredCaches {
-    /// Derives the parameters from `samples`. Returns `None` if no copies were measured, or if the caches hold all
-    /// buffers.
+    /// Derives the copy parameters from `samples`. Returns `None` if no copies were measured, or if the caches have
+    /// room for all buffers.
     pub fn of(samples: &Samples) -> Option<MeasuredCaches> {
         let mut rates: Vec<(f64, f64)> =
             samples.of(Level::IntraCmp, Test::ManyBuffers).into_iter().filter_map(rate).collect();
-        // The smallest series is excluded: it has a single message, which waits for its handshake.
+        // The series with the fewest buffers is excluded, because its single message waits for its handshake.
         let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         let from = rates.iter().position(|(_, rate)| *rate == most)?;
         rates.drain(..from);
@@ -58,7 +58,7 @@ impl MeasuredCaches {
     }
 }
 
-/// Returns the bytes of all buffers, and the bytes copied per second.
+/// Returns the bytes of all buffers in a series of samples, and the bytes copied per second.
 fn rate(series: &SampleSeries) -> Option<(f64, f64)> {
     let seconds = Summary::of(&series.seconds)?.median;
     // Both ranks of each pair send and receive the same number of bytes.

@@ -1,8 +1,8 @@
-//! Order of the tests of a measurement campaign, and number of samples per test. Each test takes as many samples as a
-//! reliable median needs, within a time budget.
+//! Order of the message tests of a measurement campaign, and number of samples per test. Each test takes as many
+//! samples as a reliable median needs, within a time budget.
 //!
-//! All ranks execute the same program. One rank sends the measured times, on which decisions depend, to all other
-//! ranks.
+//! All ranks execute the same campaign program. One rank sends the measured times, on which decisions depend, to all
+//! other ranks.
 
 mod effects;
 mod limits;
@@ -17,15 +17,15 @@ use super::rings::{effective_bandwidth, measure_rings};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Number of samples between two decisions whether a test needs more samples.
+/// Number of samples after which the campaign decides if a test needs more samples.
 const BATCH: usize = 5;
-/// Least number of samples per test, unless the campaign is late, and greatest number.
+/// Least number of samples per test, unless the campaign is late, and greatest number of samples per test.
 pub(super) const LEAST: usize = 10;
 const MOST: usize = 200;
-/// Multiple of the time budget after which the campaign is late. A late campaign repeats no test and takes one batch of
+/// Multiple of the time budget after which the campaign is late. A late campaign repeats no test and takes [`BATCH`]
 /// samples per median. Ranks that wait for cores of a busy machine take a thousand times as long.
 const PATIENCE: f64 = 2.0;
-/// Relative uncertainty of a median below which no more samples are taken.
+/// Relative uncertainty of a median below which a test takes no more samples.
 pub(super) const SURE: f64 = 0.004;
 /// Least duration of a sample in seconds, so that the resolution of the clock does not matter.
 const LONG: f64 = 40e-6;
@@ -35,11 +35,12 @@ const LATE: u32 = 8;
 /// Greatest number of concurrent messages between the pairs of a node. With fewer pairs, each pair has several
 /// messages.
 const LOADS: u32 = 16;
-/// Greatest number of messages in a window, unless the user states another, and greatest number of bytes in a window.
+/// Greatest number of messages in a window, unless the user states another number, and greatest number of bytes in a
+/// window.
 pub const WINDOW: u32 = 64;
 const WINDOW_BYTES: u64 = 4 << 20;
-/// Greatest number of messages in a short window, and greatest number of bytes in a short window of more than four
-/// messages. The buffers of a short window fit into the caches of a core.
+/// Greatest number of messages in a short window (few concurrent messages), and greatest number of bytes in a short
+/// window of more than four messages. The buffers of a short window fit into the caches of a core.
 const SHORT_WINDOW: u32 = 16;
 const SHORT_BYTES: u64 = 1 << 19;
 /// Greatest message size in short windows, bytes.
@@ -51,15 +52,16 @@ const REPETITIONS: u32 = 3;
 /// Sizes in bytes of the small messages whose rate determines the gap of a network adapter.
 pub const SMALL: [u64; 2] = [8, 128];
 
-/// Returns the message sizes of windows that measure bandwidth: sizes that fit into caches, and the greatest size.
+/// Returns the message sizes of windows that measure bandwidth: sizes that fit into caches, and the greatest message
+/// size.
 fn large(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> = [64 << 10, 1 << 20, most].into_iter().filter(|size| *size <= most).collect();
     sizes.dedup();
     sizes
 }
 
-/// Size of the messages with separate buffers, and their greatest number per direction. Each rank sends and receives 64
-/// MiB, so caches of up to 128 MiB per rank show their limit.
+/// Size of the messages with separate buffers, and greatest number of these messages per direction. Each rank sends and
+/// receives 64 MiB, so caches of up to 128 MiB per rank show their limit.
 const APART_BYTES: u64 = 1 << 20;
 const APART_MOST: u32 = 64;
 /// Number of messages with separate buffers that are exchanged after other code has evicted the caches.
@@ -68,22 +70,22 @@ const AFTER_CODE: u32 = 8;
 /// Plan of a measurement campaign. All ranks have the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignPlan {
-    /// Levels of the machine between whose ranks messages are measured.
+    /// Network levels of the machine at which messages between ranks are measured.
     pub levels: Vec<LevelPlan>,
-    /// Greatest message size, bytes.
+    /// Greatest measured message size, bytes.
     pub most_bytes: u64,
-    /// Approximate duration, seconds.
+    /// Approximate duration of the campaign, seconds.
     pub budget: f64,
-    /// Greatest number of messages in a window, if all their buffers fit into 64 MiB.
+    /// Greatest number of messages in a window, if the buffers of all messages fit into 64 MiB.
     pub window: u32,
 }
 
-/// Pairs of ranks that measure one level of the machine.
+/// Pairs of ranks that measure one network level of the machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelPlan {
-    /// The level.
+    /// The network level that the pairs measure.
     pub level: Level,
-    /// Disjoint pairs of ranks that share the resource of the level.
+    /// Disjoint pairs of ranks that share the resource of the network level, such as the adapter of a node.
     pub pairs: Vec<RankPair>,
 }
 
@@ -93,7 +95,7 @@ impl CampaignPlan {
         message_sizes(self.most_bytes)
     }
 
-    /// Returns the number of messages of `bytes` in a window.
+    /// Returns the number of messages of `bytes` bytes in a window.
     fn messages(&self, bytes: u64) -> u32 {
         u32::try_from(WINDOW_BYTES / bytes.max(1)).unwrap_or(u32::MAX).max(4).min(self.window.max(1))
     }
@@ -104,19 +106,20 @@ impl CampaignPlan {
         [(most / 4).max(2), most]
     }
 
-    /// Returns the message sizes of short windows: two between consecutive powers of two from 1 KiB, fewer below 1 KiB.
+    /// Returns the message sizes of short windows. There are two sizes between consecutive powers of two from 1 KiB,
+    /// and fewer sizes below 1 KiB.
     fn short_sizes(&self) -> Vec<u64> {
         let few = (1..5).map(|power| 3u64 << (2 * power));
         let more = (8..).flat_map(|power| [5u64 << power, 6 << power]);
         few.chain(more).take_while(|size| *size <= self.most_bytes.min(SHORT_MOST)).collect()
     }
 
-    /// Returns fewer message sizes: every second power of two.
+    /// Returns a short list of message sizes: every second power of two.
     fn few_sizes(&self) -> Vec<u64> {
         (0..).map(|power| 1u64 << (2 * power)).take_while(|size| *size <= self.most_bytes).collect()
     }
 
-    /// Returns the approximate number of series in the campaign.
+    /// Returns the approximate number of sample series in the campaign.
     fn series(&self) -> usize {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
@@ -131,9 +134,9 @@ impl LevelPlan {
     }
 }
 
-/// Returns the loads (numbers of concurrent transfers) above 1 with which the pairs of a level are tested. An exchange
-/// of a pair is two transfers on a resource that the cores of a node share. The adapter of a node has one resource per
-/// direction.
+/// Returns the loads (numbers of concurrent transfers) above 1 with which the pairs of a network level are tested. An
+/// exchange of a pair is two transfers on a resource that the cores of a node share. The adapter of a node has one
+/// resource per direction.
 fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     let pairs = plan.pairs.len() as u32;
     let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);
@@ -143,8 +146,8 @@ fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     }
 }
 
-/// Runs all tests of `plan`. On each rank, `tell` receives the name of the next test and the finished fraction of the
-/// work.
+/// Runs all tests of the campaign plan `plan`. On each rank, `tell` receives the name of the next test and the finished
+/// fraction of the work.
 pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let mut samples = measure_levels(port, plan, tell);
     samples.series.extend(measure_rings(port, plan.most_bytes, REPETITIONS, tell));
@@ -152,7 +155,7 @@ pub fn measure(port: &mut dyn GroupPort, plan: &CampaignPlan, tell: &mut dyn FnM
     samples
 }
 
-/// Runs the tests of the levels of `plan`, which are a part of [`measure`].
+/// Runs the tests of the network levels in `plan`, which are a part of [`measure`].
 pub fn measure_levels(port: &mut dyn RankPort, plan: &CampaignPlan, tell: &mut dyn FnMut(&str, f64)) -> Samples {
     let started = port.now();
     let mut campaign = Campaign {
@@ -174,14 +177,14 @@ struct Campaign<'a> {
     port: &'a mut dyn RankPort,
     plan: &'a CampaignPlan,
     started: f64,
-    /// Approximate number of remaining series and total number of series.
+    /// Approximate number of remaining sample series and total number of sample series.
     left: usize,
     all: usize,
     samples: Samples,
     tell: &'a mut dyn FnMut(&str, f64),
 }
 
-/// Description of the next series.
+/// Description of the next sample series.
 #[derive(Clone, Copy)]
 struct Next {
     level: Option<Level>,
@@ -189,7 +192,7 @@ struct Next {
     bytes: u64,
     load: u32,
     count: u32,
-    /// Rank whose samples are used.
+    /// Rank whose samples form the series.
     leader: u32,
 }
 
@@ -228,15 +231,15 @@ impl Campaign<'_> {
         self.crowds(plan, eager);
         self.again(level, pair);
         if level != Level::InterNode {
-            // The short windows are repeated later, because noise lasts for seconds.
+            // The short windows are measured again later, because noise lasts for seconds.
             self.short_windows(level, pair, eager);
             quieter_of_all(&mut self.samples.series, Test::ShortWindow);
         }
         self.samples.eager.push((level, eager));
     }
 
-    /// Measures windows of two small numbers of messages. Their message sizes do not occur in other windows and lie on
-    /// both sides of the eager threshold.
+    /// Measures windows of two small numbers of messages. The message sizes of these short windows do not occur in
+    /// other windows and lie on both sides of the eager threshold.
     fn short_windows(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let mut sizes = self.plan.short_sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
@@ -251,8 +254,9 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures how long many messages occupy a resource. Windows of several pairs use small messages for the gap of
-    /// the adapter and large messages for copies by cores and memory. Further windows send in both directions.
+    /// Measures how long many messages occupy a resource such as a network adapter. Windows of several pairs use small
+    /// messages for the gap of the adapter and large messages for copies by cores and memory. Further windows send in
+    /// both directions.
     fn occupancy(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
         let large = large(self.plan.most_bytes);
@@ -273,7 +277,8 @@ impl Campaign<'_> {
                 });
             }
         }
-        // The cores of one pair may limit its rate, so the bandwidth of an adapter in both directions needs all pairs.
+        // The cores of one pair may limit the message rate of the pair, so the bandwidth of an adapter in both
+        // directions needs all pairs.
         for load in [1].into_iter().chain((most > 1).then_some(most)) {
             for bytes in large.iter().copied() {
                 let next = next(Test::BothWays, bytes, load);
@@ -313,7 +318,7 @@ impl Campaign<'_> {
     fn overheads(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = eager.unwrap_or(self.plan.most_bytes);
         let mut sizes: Vec<u64> = self.plan.few_sizes().into_iter().filter(|size| *size < most).collect();
-        // The greatest eager size is measured too, if there is an eager threshold.
+        // The greatest eager message size is measured too, if there is an eager threshold.
         sizes.extend(eager.filter(|most| *most > 0));
         let next = |test, bytes| Next { level: Some(level), test, bytes, load: 1, count: 1, leader: pair.first };
         for bytes in sizes {
@@ -344,7 +349,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures several concurrent transfers.
+    /// Measures messages of several concurrent transfers.
     fn crowds(&mut self, plan: &LevelPlan, eager: Option<u64>) {
         let mut sizes = self.plan.few_sizes();
         sizes.extend(eager.into_iter().flat_map(|most| [most, most + 1]).filter(|size| *size > 0));
@@ -369,7 +374,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Returns the number of repetitions that make a sample long enough, from the time of one repetition on the leader.
+    /// Returns the number of repetitions that make a sample long enough, derived from the time of one repetition on the
+    /// leading rank.
     fn turns(&mut self, leader: u32, mut one: impl FnMut(&mut dyn RankPort) -> f64) -> u32 {
         one(self.port);
         let mut turns = vec![(LONG / one(self.port).max(1e-9)).ceil().clamp(1.0, 64.0)];
@@ -377,8 +383,8 @@ impl Campaign<'_> {
         turns[0] as u32
     }
 
-    /// Takes samples until their median is reliable or the time share of this series is spent. All ranks get the
-    /// samples of the leader.
+    /// Takes samples until their median is reliable or the time share of the sample series is spent. All ranks get the
+    /// samples of the leading rank.
     fn series(&mut self, next: Next, mut one: impl FnMut(&mut dyn RankPort) -> f64) {
         let Next { level, test, bytes, load, count, leader } = next;
         let place = level.map_or("all", Level::name);
@@ -390,7 +396,7 @@ impl Campaign<'_> {
         let mut told = vec![left.max(0.0) / self.left as f64, least as f64];
         port.share(0, &mut told);
         let (allowed, least) = (told[0], told[1] as usize);
-        // The first run is not a sample, because its caches are cold and its connections are new.
+        // The first run of a test is not a sample, because the caches are cold and the connections are new.
         one(port);
         let started = port.now();
         let mut seconds = Vec::new();
@@ -409,7 +415,7 @@ impl Campaign<'_> {
         self.left = (self.left - 1).max(1);
     }
 
-    /// Returns whether the campaign is late according to the clock of the first rank.
+    /// Returns true if the campaign is late according to the clock of the first rank.
     fn is_late(&mut self) -> bool {
         let late = self.port.now() - self.started > PATIENCE * self.plan.budget;
         let mut told = vec![f64::from(u8::from(late))];

@@ -1,4 +1,4 @@
-//! Classes of pairs of ranks, derived from clusters, and the file of pairs that a platform refers to.
+//! Classes of pairs of ranks, derived from clusters, and the file of pair classes that a platform file names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -12,23 +12,24 @@ use super::text::{comment, stated_cost, told_flat};
 use mcpsim_matrices::cluster::{ClusterOptions, LengthRange, cluster};
 use mcpsim_matrices::{Matrices, MatrixError, PairTest};
 
-/// Classes of pairs of ranks with their message times. Pairs of a class have similar times at all message lengths.
+/// Classes of pairs of ranks with their message times. Pairs of one class have similar times at all message lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredClasses {
     ranks: u32,
     test: PairTest,
-    /// Class of each element (pair of ranks) in row-major order; undefined on the diagonal.
+    /// Class of each matrix element (pair of ranks) in row-major order; undefined on the diagonal.
     of_element: Vec<u32>,
-    /// Time of a message in seconds by message size, for each class.
+    /// Time of a message in seconds by message size, for each class of rank pairs.
     times: Vec<Vec<(u64, f64)>>,
 }
 
 impl MeasuredClasses {
-    /// Clusters `matrices`. Pairs of ranks that are in the same cluster at all message lengths form one class.
+    /// Clusters the rank pairs in `matrices`. Pairs of ranks that are in one cluster at all message lengths form one
+    /// class.
     ///
     /// # Errors
-    /// The errors of [`cluster`]; a test that does not measure the time of a message; more classes than a platform can
-    /// have.
+    /// The function returns the errors of [`cluster`]. Further errors are a test that does not measure the time of a
+    /// message, and more classes than a platform can have.
     pub fn of(matrices: &mut Matrices, options: &ClusterOptions) -> Result<MeasuredClasses, MatrixError> {
         let of = matrices.parameters;
         let mut classes: Option<MeasuredClasses> = None;
@@ -59,12 +60,12 @@ impl MeasuredClasses {
         }
     }
 
-    /// Returns the number of classes.
+    /// Returns the number of classes of rank pairs.
     pub fn count(&self) -> usize {
         self.times.len()
     }
 
-    /// Divides the classes by the clusters of a further range of message lengths.
+    /// Divides the classes of rank pairs by the clusters of a further range of message lengths.
     fn refine(&mut self, range: &LengthRange, length: impl Fn(usize) -> u64) {
         let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
         for (class, label) in self.of_element.iter_mut().zip(&range.labels) {
@@ -78,7 +79,8 @@ impl MeasuredClasses {
         self.add(range, &clusters, length);
     }
 
-    /// Adds the message times of a range of lengths to each class, from the cluster of the class in this range.
+    /// Adds the message times of a range of lengths to each class, from the cluster that contains the class in this
+    /// range.
     fn add(&mut self, range: &LengthRange, clusters: &[usize], length: impl Fn(usize) -> u64) {
         for (times, cluster) in self.times.iter_mut().zip(clusters) {
             let values = &range.values[*cluster];
@@ -86,8 +88,8 @@ impl MeasuredClasses {
         }
     }
 
-    /// Returns the text of the file of pairs for ranks at `sites` of a machine of `shape`. `made` describes the origin
-    /// of the data.
+    /// Returns the text of the file of pair classes for ranks at `sites` of a machine of shape `shape`. `made`
+    /// describes the origin of the data.
     pub fn text(&self, shape: Shape, sites: &[Site], made: &str) -> String {
         let mut text = String::new();
         comment(&mut text, made);
@@ -109,7 +111,8 @@ impl MeasuredClasses {
         for (from, to) in
             (0..ranks).flat_map(|from| (0..ranks).map(move |to| (from, to))).filter(|(from, to)| from != to)
         {
-            // A one-way test uses the receiver's clock, and the row of an element is the rank whose clock is used.
+            // A one-way test uses the receiver's clock, and the row of a matrix element is the rank whose clock is
+            // used.
             let element = if self.test == PairTest::OneToOne { to * ranks + from } else { from * ranks + to };
             let of_element = self.of_element[element];
             let number = *numbers.entry(of_element).or_insert_with(|| {
@@ -137,8 +140,9 @@ impl MeasuredClasses {
     }
 }
 
-/// Adds a piece for sizes beyond the measured sizes if the last piece implies a much higher bandwidth than any measured
-/// bandwidth. Noise flattens the lines, and short messages do not determine the costs of long messages.
+/// Adds a fitted line for message sizes beyond the measured sizes if the last line implies a much higher bandwidth than
+/// any measured bandwidth. Noise makes the lines too flat, and short messages do not determine the costs of long
+/// messages.
 fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPiece> {
     let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(0.0, f64::max);
     let least = 1.0 / (best * MORE_THAN_SEEN);
@@ -183,7 +187,8 @@ mod tests {
         let mut of = Matrices::of(parameters, Statistic::Median, values.collect()).unwrap();
         let options = ClusterOptions { first: 2, further: 2, ..ClusterOptions::default() };
         let classes = MeasuredClasses::of(&mut of, &options).unwrap();
-        // Four classes: the diagonal, neighbours, opposite ranks, and the pair 0, 1, whose time depends on the size.
+        // The matrices have four classes: the diagonal, neighbours, opposite ranks, and the pair (0, 1), whose time
+        // depends on the message size.
         assert_eq!(classes.count(), 4);
         let shape = Shape { nodes: 4, cmps: 1, cores: 1 };
         let sites: Vec<Site> = (0..4).map(|node| Site { node, cmp: 0, core: 0 }).collect();
@@ -194,11 +199,11 @@ mod tests {
             |row: usize| class[row].as_array().unwrap().iter().map(|of| of.as_integer().unwrap()).collect::<Vec<_>>();
         assert_eq!([row(0), row(2)], [vec![0, 1, 2, 3], vec![2, 3, 0, 3]]);
         assert_eq!(table.table()["cost"].as_array().unwrap().len(), 3);
-        // Half a round trip takes 8 us for any size. The upper limit of the cost of 3 B is 0.4 % of the time 4 us, 16
-        // ns.
+        // Half a round trip takes 8 us for any message size. The upper limit of the cost of 3 B is 0.4 % of the time 4
+        // us, 16 ns.
         let flat = "{ up_to = 3, latency = \"3.984 us\", bandwidth = \"187.5 MB/s\" },  # no cost of bytes was seen";
         assert!(text.contains(flat), "{text}");
-        // The bandwidth beyond 3 B is at most 1.5 times that of 3 B: 3 B in 4 us.
+        // The bandwidth beyond 3 B is at most 1.5 times the bandwidth at 3 B, which is 3 B in 4 us.
         assert!(text.contains("{ latency = \"1.333 us\", bandwidth = \"1.125 MB/s\" }"), "{text}");
     }
 }

@@ -1,8 +1,8 @@
-//! Collectives by the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2,
+//! Collectives in the model of Xu and Hwang (Modeling communication overhead: MPI and MPL performance on the IBM SP2,
 //! IEEE Parallel & Distributed Technology 4, 1996): t(m, n) = t0(n) + m / r∞(n), with m bytes and n ranks.
 //!
-//! The time of a call is that of the slowest rank, from a barrier to the end of the call. Simulated ranks begin each
-//! call at the same instant. t0(n) and 1 / r∞(n) grow with log n or with n, whichever fits better.
+//! The time of a collective call is the time of the slowest rank, from a barrier to the end of the call. Simulated
+//! ranks begin each call at the same instant. t0(n) and 1 / r∞(n) grow with log n or with n, whichever fits better.
 
 use mcpsim_core::platform::{Collective, Hockney};
 
@@ -10,7 +10,7 @@ use super::port::GroupPort;
 use super::rings::slowest;
 use super::statistics::Summary;
 
-/// Measured collectives.
+/// MPI collectives that are measured.
 const COLLECTIVES: [Collective; 8] = [
     Collective::Barrier,
     Collective::Bcast,
@@ -25,29 +25,29 @@ const COLLECTIVES: [Collective; 8] = [
 /// Greatest total size in bytes of the blocks of one rank in a collective.
 const MOST_OF_RANK: u64 = 64 << 20;
 
-/// Plan of the tests of collectives. All ranks have the same plan.
+/// Plan of the tests of collectives. All ranks follow the same plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CollectiveTests {
-    /// Greatest size of a buffer or block, bytes.
+    /// Greatest size of a buffer or block of a collective, bytes.
     pub most_bytes: u64,
     /// Greatest number of timed calls per collective, number of ranks and size.
     pub repeats: u32,
-    /// Approximate total duration, seconds.
+    /// Approximate total duration of the tests, seconds.
     pub budget: f64,
 }
 
-/// Measured time of a collective among some ranks with one size.
+/// Measured time of a collective for one number of ranks and one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedCollective {
-    /// The collective.
+    /// The measured collective.
     pub collective: Collective,
     /// Number of participating ranks, which are the first ranks from rank 0.
     pub ranks: u32,
-    /// Size of the buffer or of a block, bytes.
+    /// Size of the buffer or of a block of the collective, bytes.
     pub bytes: u64,
-    /// Median time of the calls. The time of a call is that of its slowest rank.
+    /// Median time of the collective's calls. The time of a call is that of its slowest rank.
     pub seconds: f64,
-    /// Uncertainty of the median, see [`Summary::uncertainty`].
+    /// Uncertainty of the median time, see [`Summary::uncertainty`].
     pub unsure: f64,
 }
 
@@ -57,7 +57,8 @@ fn members(ranks: u32) -> Vec<u32> {
     powers.chain((ranks > 1).then_some(ranks)).collect()
 }
 
-/// Returns the message sizes to test for a collective among `members` ranks; each is eight times the previous one.
+/// Returns the message sizes to test for a collective among `members` ranks; each size is eight times the previous
+/// size.
 fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     let copies = match collective {
         Collective::Barrier => return vec![0],
@@ -87,7 +88,7 @@ pub fn time_collectives(
         port.among(ranks);
         for (collective, bytes) in each(ranks) {
             tell(&format!("{collective:?} of {bytes} B among {ranks} ranks"), found.len() as f64 / count as f64);
-            // The first run is not timed, because its caches are cold and its connections are new.
+            // The first call of a collective is not timed, because the caches are cold and the connections are new.
             one(port, ranks, collective, bytes);
             let mut trial = vec![one(port, ranks, collective, bytes)];
             slowest(port, &mut trial);
@@ -104,7 +105,7 @@ pub fn time_collectives(
     found
 }
 
-/// Returns the seconds of a call on this rank. The call begins when all ranks are ready.
+/// Returns the seconds of a collective call on this rank. The call begins when all ranks are ready.
 fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64) -> f64 {
     if port.rank() >= ranks {
         return 0.0;
@@ -115,31 +116,31 @@ fn one(port: &mut dyn GroupPort, ranks: u32, collective: Collective, bytes: u64)
     port.now() - started
 }
 
-/// Form in which a parameter grows with the number of ranks n.
+/// Form in which a parameter of a collective grows with the number of ranks n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrowthForm {
-    /// Proportional to log2 n.
+    /// The parameter grows with log2 n.
     Logarithm,
-    /// Proportional to n.
+    /// The parameter grows with n.
     Linear,
 }
 
-/// Function constant + slope · x with x = log2 n or x = n.
+/// Function constant + slope · x of the number of ranks n, with x = log2 n or x = n.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
-    /// Form of the growth.
+    /// Form of the growth, which determines x.
     pub form: GrowthForm,
-    /// Value at x = 0.
+    /// Value of the function at x = 0.
     pub constant: f64,
-    /// Increase per unit of x.
+    /// Increase of the function per unit of x.
     pub slope: f64,
-    /// Mean absolute relative error.
+    /// Mean absolute relative error of the function at the fitted points.
     pub error: f64,
 }
 
 impl Growth {
-    /// Fits the better of the two forms to `points` (number of ranks, value above zero). Returns `None` with fewer than
-    /// two points.
+    /// Fits the better of the two growth forms to `points` (number of ranks, value above zero). Returns `None` with
+    /// fewer than two points.
     pub fn fit(points: &[(u32, f64)]) -> Option<Growth> {
         let of = |form: GrowthForm| {
             let x = |ranks: u32| Growth::x(form, ranks);
@@ -180,18 +181,18 @@ impl Growth {
 /// Fit of one collective to the model of Xu and Hwang.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectiveFit {
-    /// The collective.
+    /// The collective that is fitted.
     pub collective: Collective,
-    /// For each number of ranks n: t0(n) and 1 / r∞(n), and the mean relative error over sizes.
+    /// For each number of ranks n: t0(n) and 1 / r∞(n), and the mean relative error over message sizes.
     pub by_ranks: Vec<(u32, Hockney, f64)>,
-    /// t0(n), seconds.
+    /// Growth of t0(n), seconds.
     pub start: Option<Growth>,
-    /// 1 / r∞(n), seconds per byte; `None` for a barrier.
+    /// Growth of 1 / r∞(n), seconds per byte; `None` for a barrier.
     pub per_byte: Option<Growth>,
 }
 
 impl CollectiveFit {
-    /// Fits the model to each timed collective.
+    /// Fits the model of Xu and Hwang to each timed collective.
     pub fn all(timed: &[TimedCollective]) -> Vec<CollectiveFit> {
         COLLECTIVES.into_iter().filter_map(|collective| CollectiveFit::of(timed, collective)).collect()
     }

@@ -1,29 +1,31 @@
-//! Core overheads and copies of messages within a node, as functions of the message size, from windows of few messages.
+//! Core overheads and copy times of messages within a node, as functions of the message size, from windows of few
+//! messages.
 //!
-//! In the model of a window the sender's core takes o_s per message. The receiver's core takes o_r and, concurrently,
-//! copies for s / copy bandwidth. The slowest of these determines the rate of a window:
+//! A window is a number of concurrent messages. In the model of a window the sender's core takes o_s per message. The
+//! receiver's core takes o_r and, concurrently, copies for s / copy bandwidth. The slowest of these determines the rate
+//! of a window:
 //!
 //! ```text
 //! T(n, s) = start + n t(s),    t(s) = max(o_s, o_r, s / copy bandwidth)
 //! ```
 //!
 //! A ping-pong measures the sum of o_s, copies, o_r and latency. A window measures only the greatest of o_s, o_r and
-//! copies. If windows contradict the rows that ping-pongs yield, these steps adapt the rows:
+//! copy time. If windows contradict the table rows of message costs that ping-pongs yield, four steps adapt the rows:
 //!
-//! 1. The straight line through windows of two numbers of messages yields the time of any number. On a real machine
-//!    this line begins below the model's `start`, which is derived from a ping-pong, because a ping-pong passes data
-//!    back and forth. Rows are fitted for N = 64 messages, the usual number in benchmarks: t(s) = (T(N, s) − start) /
-//!    N. Three limits apply to t(s): at most the time of a single message, at most t of more bytes, and at least s at
-//!    the best rate of one additional message of any size.
+//! 1. The straight line through windows of two numbers of messages yields the time of any number of messages. On a real
+//!   machine this line begins below the model's `start`, which is derived from a ping-pong, because a ping-pong passes
+//!   data back and forth. Rows are fitted for N = 64 messages, the usual number in benchmarks: t(s) = (T(N, s) − start)
+//!   / N. Three limits apply to t(s): at most the time of a single message, at most t of more bytes, and at least s at
+//!   the best rate of one additional message of any size.
 //! 2. Straight lines a + b s with a ≥ 0 and b ≥ 0 are fitted piecewise to t, and also to half round trips.
-//! 3. The model has a maximum of o_s, o_r and copies instead of a line. For a row from s₁ to s₂, o_r = f t(s₁) and
-//!    copies take f t(s₂) / s₂ per byte. The factor f makes the deficit between the ends of the row equal to the excess
-//!    at its ends. Rows are divided until no size deviates from the line by more than a factor of f. If copies alone
-//!    are as close, o_r is at most its previous value.
-//! 4. The latency decreases by the increase of o_r, so half round trips do not change. A part of the latency must
-//!    remain, and no copy may take longer than the bytes of a single message. If o_r does not fit, rows become short
-//!    enough for copies alone, or time moves from the bytes to the latency. Half round trips at the ends of such a row
-//!    change by at most 5 %.
+//! 3. The model has the maximum of o_s, o_r and copy time instead of a straight line. For a table row of message sizes
+//!   from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂ per byte. The factor f makes the deficit at the middle
+//!   sizes of the row equal to the excess at its ends. Rows are divided until no size deviates from the line by more
+//!   than a factor of f. If copies alone are as close, o_r is at most its previous value.
+//! 4. The latency of a row decreases by the increase of o_r, so half round trips do not change. A part of the latency
+//!   must remain, and no copy may take longer than the bytes of a single message. If o_r does not fit, rows become
+//!   short enough for copies alone, or time moves from the bytes to the latency. Half round trips at the ends of such a
+//!   row change by at most 5 %.
 //!
 //! Above the eager threshold, o_r and copies must fit into the time of a message, so the time of control messages is
 //! limited. `start` depends on the rows, so the steps are iterated. Both numbers of messages must be so large that
@@ -36,33 +38,33 @@ use super::link::{NETWORK, RowFit};
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Relative difference up to which window times agree with a row.
+/// Relative difference up to which window times agree with a table row of message costs.
 const SAME: f64 = 0.05;
-/// Greatest ratio between the line and the greater of two times, o_r and copies, within a row. A row with a higher
-/// ratio is divided.
+/// Greatest ratio between the fitted line and the greater of o_r and copy time within a table row of message costs. A
+/// row with a higher ratio is divided.
 const BEND: f64 = 1.1;
-/// Greatest relative change of a single message's time at the ends of a row, for the sake of overheads.
+/// Greatest relative change of a single message's time at the ends of a table row, which makes overheads possible.
 const TURNED: f64 = 0.05;
-/// Number of iterations over the rows and the `start` of windows.
+/// Number of iterations over the table rows and the `start` of windows.
 const ROUNDS: usize = 4;
 
-/// Number of messages per window for which rows are fitted.
+/// Number of messages per window for which table rows are fitted.
 const MANY: f64 = 64.0;
 
-/// Times of the short windows of a level.
+/// Times of the short windows (few concurrent messages) of a network level.
 pub(super) struct ShortWindows {
     seen: Vec<SeenWindows>,
-    /// Greatest eager message size, bytes.
+    /// Greatest eager message size of the network level, bytes.
     eager: Option<u64>,
-    /// Time of a control message.
+    /// Time of a control message of the rendezvous protocol.
     handshake: f64,
     /// Time of an empty answer message.
     answer: f64,
-    /// Least time per byte of an additional message, seconds.
+    /// Least time per byte of an additional message in a window, seconds.
     best: f64,
 }
 
-/// Times of windows of messages of `bytes`, including the empty answer.
+/// Times of windows of messages of `bytes` bytes, including the empty answer.
 struct SeenWindows {
     bytes: u64,
     /// Time that an additional message adds to a window, seconds.
@@ -72,8 +74,8 @@ struct SeenWindows {
 }
 
 impl SeenWindows {
-    /// Creates the value from the times, in seconds, of the windows of the fewest and of the most messages. Returns
-    /// `None` if there is only one number of messages.
+    /// Creates the line through window times from the times, in seconds, of the windows of the fewest and of the most
+    /// messages. Returns `None` if only one number of messages was measured.
     fn of(bytes: u64, windows: &[(u32, f64)]) -> Option<SeenWindows> {
         let (&(few, short), &(more, long)) = (windows.first()?, windows.last()?);
         let slope = (long - short) / f64::from(more.checked_sub(few).filter(|further| *further > 0)?);
@@ -82,7 +84,7 @@ impl SeenWindows {
 }
 
 impl ShortWindows {
-    /// Returns the short windows of `level`.
+    /// Returns the short windows of the network level `level`.
     pub fn new(samples: &Samples, level: Level, eager: Option<u64>, handshake: f64) -> ShortWindows {
         let answer = samples.median(level, Test::PingPong, 0);
         let seen = seen(samples, level);
@@ -91,7 +93,7 @@ impl ShortWindows {
     }
 
     /// Creates short windows from pairs of times per message size, for few and for many messages. An empty answer takes
-    /// `answer`.
+    /// `answer` seconds.
     pub fn of(windows: &[(u64, [(u32, f64); 2])], eager: Option<u64>, handshake: f64, answer: f64) -> ShortWindows {
         let seen: Vec<SeenWindows> =
             windows.iter().filter_map(|(bytes, windows)| SeenWindows::of(*bytes, windows)).collect();
@@ -105,18 +107,18 @@ impl ShortWindows {
         least_byte(&seen(samples, level)).unwrap_or(0.0)
     }
 
-    /// Adapts `rows` to the short windows. `copied` is the copy rate of a core for the greatest messages, bytes per
-    /// second.
+    /// Adapts the table rows `rows` to the short windows. `copied` is the copy rate of a core for the greatest
+    /// messages, bytes per second.
     pub fn told(&self, rows: Vec<RowFit>, copied: Option<f64>) -> Vec<RowFit> {
         let Some(greatest) = self.seen.last().map(|of| of.bytes) else { return rows };
-        // Copy times that rows have by default.
+        // Copy times that table rows of message costs have by default.
         let default = |row: &RowFit| row.columns[0].1.min(copied.map_or(f64::INFINITY, |rate| 1.0 / rate));
         let own: Vec<RowFit> = rows.iter().map(|row| RowFit { copy: Some(default(row)), ..row.clone() }).collect();
         let mut other: Vec<bool> = own.iter().map(|row| self.disagree(&own, row)).collect();
         if !other.contains(&true) {
             return rows;
         }
-        // Rows whose sizes have no windows follow the fitted lines.
+        // Table rows of message sizes without windows follow the fitted lines.
         for (row, differs) in own.iter().zip(&mut other) {
             *differs |= !self.seen.iter().any(|of| is_of(&own, of.bytes, row));
         }
@@ -136,22 +138,22 @@ impl ShortWindows {
         told
     }
 
-    /// Returns whether a window whose message size is in `row` contradicts `rows`.
+    /// Returns true if a window whose message size is in `row` contradicts the table rows `rows`.
     fn disagree(&self, rows: &[RowFit], row: &RowFit) -> bool {
         let of_row = self.seen.iter().filter(|of| is_of(rows, of.bytes, row));
         of_row.into_iter().any(|of| (self.modelled(row, of.bytes) / of.many).ln().abs() > SAME)
     }
 
-    /// Returns the handshake time, and `rows` with a shorter handshake so that receivers have room for the window
-    /// times. If messages above the eager threshold take little time, the time that a late receive saves may have
-    /// another cause.
+    /// Returns the handshake time, and the table rows `rows` with a shorter handshake, so that the receiver's overhead
+    /// can explain the window times. If messages above the eager threshold take little time, the time that a late
+    /// receive saves may have another cause.
     pub fn with_room(&mut self, mut rows: Vec<RowFit>) -> (f64, Vec<RowFit>) {
         let Some(eager) = self.eager else { return (self.handshake, rows) };
         let room = |of: &SeenWindows| {
             let row = row_of(&rows, of.bytes);
             let (latency, byte) = row.columns[0];
             let all = 2.0 * self.handshake + row.send_overhead + latency + row.recv_overhead;
-            // Copies alone may explain the window time.
+            // Copies alone may explain the time of the window.
             let copies = of.bytes as f64 * byte * BEND > of.slope;
             let room = (all * (1.0 - NETWORK) - row.send_overhead - of.slope) / 2.0;
             (of.bytes > eager && !copies).then_some(room)
@@ -166,7 +168,7 @@ impl ShortWindows {
         (least, rows)
     }
 
-    /// Returns the model's time of a window of [`MANY`] messages of `bytes`.
+    /// Returns the modelled time of a window of [`MANY`] messages of `bytes` bytes.
     fn modelled(&self, row: &RowFit, bytes: u64) -> f64 {
         let (latency, byte) = row.columns[0];
         let (alone, copy) = (bytes as f64 * byte, bytes as f64 * row.copy.unwrap_or(byte));
@@ -180,7 +182,7 @@ impl ShortWindows {
         done + self.answer
     }
 
-    /// Returns the time of the control messages that precede a message of `bytes`.
+    /// Returns the time of the control messages that precede a message of `bytes` bytes.
     fn control(&self, bytes: u64) -> f64 {
         if self.eager.is_some_and(|eager| bytes > eager) { 2.0 * self.handshake } else { 0.0 }
     }
@@ -205,7 +207,7 @@ impl ShortWindows {
         pieces(&points, &breaks, Floor::default())
     }
 
-    /// Divides the row of message sizes above `above` into rows that follow `lines`.
+    /// Divides the table row of message sizes above `above` into rows that follow `lines`.
     fn divided(&self, row: &RowFit, above: u64, greatest: u64, lines: &[FitPiece]) -> Vec<RowFit> {
         let end = row.up_to.unwrap_or(u64::MAX);
         let mut found: Vec<RowFit> = Vec::new();
@@ -214,10 +216,10 @@ impl ShortWindows {
             let line = lines.iter().find(|line| line.up_to.is_none_or(|up_to| from < up_to));
             let Some(line) = line.or(lines.last()) else { return vec![row.clone()] };
             let last = line.up_to.unwrap_or(u64::MAX).min(end);
-            // The last line also applies beyond the measured sizes.
+            // The last fitted line also applies beyond the measured message sizes.
             let least = from.max(1) as f64;
             let most = if last == u64::MAX { greatest.max(from.saturating_mul(2)).max(2) } else { last } as f64;
-            // Without room for overheads, copies alone must explain the time.
+            // Without time for overheads, copies alone must explain the time of a window.
             let each = at(line, least);
             let lone = each > BEND * self.room(row, above, row.send_overhead) && each <= least * row.columns[0].1;
             let to = furthest(line, least, most, if lone { copies } else { bend });
@@ -235,26 +237,28 @@ impl ShortWindows {
         found
     }
 
-    /// Returns the time that is available for the receiver's overhead of messages larger than `above`.
+    /// Returns the time that remains for the receiver's overhead of messages larger than `above` bytes.
     fn room(&self, row: &RowFit, above: u64, send_overhead: f64) -> f64 {
         let all = row.send_overhead + row.columns[0].0 + row.recv_overhead;
         all - send_overhead - NETWORK * (all + self.control(above.saturating_add(1)))
     }
 
-    /// Returns `row` with the overheads and copies that the line implies between the sizes `from` and `to`.
+    /// Returns the table row `row` with the overheads and copy times that the line implies between the message sizes
+    /// `from` and `to`.
     fn bound(&self, row: RowFit, above: u64, line: &FitPiece, (from, to): (f64, f64)) -> RowFit {
         let lone = copies(line, from, to);
         let factor = if lone <= BEND { lone } else { bend(line, from, to) }.sqrt();
         let (each, copy) = (factor * at(line, from), factor * at(line, to) / to);
         let (mut latency, mut byte) = row.columns[0];
         let send_overhead = row.send_overhead.min(each);
-        // The sender or the copies determine the rate only if their own times permit it.
+        // The sender or the copies determine the message rate only if the sender's overhead or the copy time is long
+        // enough.
         let is_slowest = (lone > BEND || copy > byte) && send_overhead <= (1.0 - SAME) * each;
         let wanted = if is_slowest { each } else { row.recv_overhead.min(each) };
         let short = wanted - self.room(&row, above, send_overhead);
         if is_slowest && short > 0.0 {
-            // The time of a message of middle size does not change; messages at the ends of the row take slightly more
-            // or less.
+            // The time of a message of middle size does not change; the smallest and the greatest messages of the table
+            // row take slightly more or less.
             let (middle, half) = (from.midpoint(to), (to - from) / 2.0);
             let most = TURNED * (send_overhead + latency + row.recv_overhead + middle * byte) / half.max(1.0);
             let turned = (short / middle).min(most).min(byte - self.best).max(0.0);
@@ -294,7 +298,8 @@ fn row_of(rows: &[RowFit], bytes: u64) -> &RowFit {
     found.unwrap_or(&rows[rows.len() - 1])
 }
 
-/// Returns t(s), the time of the slowest of sender, receiver and copies.
+/// Returns t(s) for `bytes` bytes, which is the greatest of the sender's overhead, the receiver's overhead and the copy
+/// time.
 fn slowest(row: &RowFit, bytes: f64) -> f64 {
     row.send_overhead.max(row.recv_overhead).max(bytes * row.copy.unwrap_or(row.columns[0].1))
 }
@@ -303,19 +308,21 @@ fn at(line: &FitPiece, bytes: f64) -> f64 {
     line.start + line.per_byte * bytes
 }
 
-/// Returns the greatest ratio between the time on `line` and the greater of two times: the time of the least size, and
-/// the size multiplied by the time per byte of the greatest size.
+/// Returns the greatest ratio between the time on `line` and the greater of two times: the time of the least message
+/// size, and the size multiplied by the time per byte of the greatest size.
 fn bend(line: &FitPiece, from: f64, to: f64) -> f64 {
     let kink = to * at(line, from) / at(line, to);
     if kink > from { at(line, kink) / at(line, from) } else { 1.0 }
 }
 
-/// Returns the ratio between the time of the least size and the time of its bytes at the greatest size's rate.
+/// Returns the ratio between the time of the least message size and the time of its bytes at the rate of the greatest
+/// size.
 fn copies(line: &FitPiece, from: f64, to: f64) -> f64 {
     at(line, from) * to / (at(line, to) * from)
 }
 
-/// Returns the greatest size up to which one row from `from` suffices according to the error measure `off`.
+/// Returns the greatest message size up to which one table row from `from` suffices according to the error measure
+/// `off`.
 fn furthest(line: &FitPiece, from: f64, most: f64, off: fn(&FitPiece, f64, f64) -> f64) -> f64 {
     if off(line, from, most) <= BEND {
         return most;

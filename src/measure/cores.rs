@@ -1,4 +1,4 @@
-//! System noise and relative node speeds, derived from fixed pieces of work.
+//! System noise and relative node speeds, derived from fixed pieces of computation.
 //!
 //! | key | from |
 //! |---|---|
@@ -12,11 +12,12 @@ use super::port::RankPort;
 use super::statistics::Summary;
 use super::text::comment;
 
-/// Approximate time of a piece of work, seconds.
+/// Approximate time of a piece of computation, seconds.
 pub const PIECE: f64 = 10e-6;
-/// Relative excess over the median time above which a piece of work contains a detour (interruption).
+/// Relative excess over the median time above which a piece of computation contains a detour (interruption by the
+/// operating system).
 const DETOUR: f64 = 0.1;
-/// Fewest detours from which a period is derived.
+/// Fewest detours from which a detour period is derived.
 const FEWEST: usize = 5;
 /// Relative difference of core speeds below which nodes count as equal.
 const ALIKE: f64 = 0.05;
@@ -32,7 +33,7 @@ pub struct Detours {
     pub deviation: f64,
 }
 
-/// Measured properties of cores apart from their rates.
+/// Measured properties of cores apart from their compute rates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredCores {
     /// Detours of the first rank's core; `None` if too few detours were found.
@@ -41,7 +42,7 @@ pub struct MeasuredCores {
     pub nodes: Option<Vec<f64>>,
 }
 
-/// Integer work of one piece on a real rank: Marsaglia's xorshift generator.
+/// Executes one piece of computation on a real rank: integer operations of Marsaglia's xorshift generator.
 pub(super) fn piece() {
     const TURNS: u32 = 5000;
     let mut state = black_box(88_172_645_463_325_252_u64);
@@ -53,7 +54,8 @@ pub(super) fn piece() {
     black_box(state);
 }
 
-/// Runs `count` pieces of work concurrently on the ranks `firsts`, one rank per node. All ranks call this function.
+/// Runs `count` pieces of computation concurrently on the ranks `firsts`, one rank per node. All ranks call this
+/// function.
 pub fn measure_cores(port: &mut dyn RankPort, firsts: &[u32], count: u32) -> MeasuredCores {
     port.barrier();
     let mut times = Vec::new();
@@ -108,7 +110,8 @@ fn unlike(medians: &[f64]) -> Option<Vec<f64>> {
 }
 
 impl MeasuredCores {
-    /// Returns the tables of a platform file. System noise is written as keys if `stated`, otherwise as comments.
+    /// Returns the tables of a platform file that describe the cores. System noise is written as keys if `stated` is
+    /// true, otherwise as comments.
     pub fn text(&self, stated: bool) -> String {
         let mut text = String::new();
         if let Some(Detours { period, length, deviation }) = self.detours {

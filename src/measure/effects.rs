@@ -1,4 +1,4 @@
-//! Additional costs of messages, derived from samples.
+//! Additional costs of messages, such as connection set-up, derived from samples.
 //!
 //! | key | from |
 //! |---|---|
@@ -12,33 +12,35 @@ use mcpsim_core::platform::Level;
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// Ratio of the first message's time to a later message's time up to which no `connection_time` key is written.
+/// Ratio of the first message's time to a later message's time. Up to this ratio no `connection_time` key is written.
 const CONNECTS: f64 = 4.0;
-/// Relative excess of a late receive's time over an early receive's time up to which there is no additional copy.
+/// Relative excess of a late receive's time over an early receive's time up to which an unexpected message has no
+/// additional copy.
 const COPIES: f64 = 0.2;
 /// Least message size in bytes at which copies are significant.
 const LEAST_COPY: u64 = 1024;
-/// Fraction of a message's time above which a remaining wait shows that the message did not progress during
-/// computation.
+/// Fraction of a message's time above which the remaining wait for the message shows that the message did not progress
+/// during computation.
 const PROGRESSED: f64 = 0.5;
 
-/// Effects in the samples of a level. A field is `None` if there is no effect or no sample.
+/// Additional message costs in the samples of a network level. A field is `None` if there is no such cost or no sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredEffects {
     /// Additional time of the first message between two ranks, seconds.
     pub connection_time: Option<f64>,
     /// Copy rate of unexpected messages, bytes per second.
     pub unexpected_copy_bandwidth: Option<f64>,
-    /// Number of eager messages that a rank may have in flight to another rank.
+    /// Number of eager messages that a rank may have in flight to another rank before a send waits.
     pub credits: Option<u32>,
-    /// Whether large messages progress while the receiving core computes.
+    /// True if large messages progress while the receiving core computes.
     pub progresses: Option<bool>,
     /// Time until a rank that waited on a shared core runs again, seconds.
     pub context_switch: Option<f64>,
 }
 
 impl MeasuredEffects {
-    /// Derives the effects from the samples of `level`; messages up to `eager` are sent eagerly.
+    /// Derives the additional message costs from the samples of the network level `level`; messages up to `eager` bytes
+    /// are sent eagerly.
     pub fn of(samples: &Samples, level: Level, eager: Option<u64>) -> MeasuredEffects {
         let alone = |bytes: u64| Some(samples.median(level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0);
         let first = samples.of(level, Test::FirstMessage).first().and_then(|series| Summary::of(&series.seconds));
@@ -52,7 +54,7 @@ impl MeasuredEffects {
             let (_, posted) = posted.iter().find(|(size, _)| size == bytes)?;
             (is_eager(*bytes) && *bytes >= LEAST_COPY).then_some((*bytes, *late, *posted))
         });
-        // The median of three sizes tolerates noise in one size. A size without copies has an infinite rate.
+        // The median of three sizes tolerates noise in one size. A message size without copies has an infinite rate.
         let rate = |(bytes, late, posted): (u64, f64, f64)| {
             if late - posted > COPIES * late { bytes as f64 / (late - posted) } else { f64::INFINITY }
         };

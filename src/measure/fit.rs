@@ -2,35 +2,35 @@
 
 use super::campaign::SURE;
 
-/// Reduction of the sum of squared relative errors that justifies a further piece: equal to five sizes with errors of
-/// 1.4 %.
+/// Reduction of the sum of squared relative errors that justifies a further line of the fit. The reduction is equal to
+/// that of five message sizes with errors of 1.4 %.
 const PIECE: f64 = 1e-3;
 
-/// Straight line start + per_byte · size, for sizes up to and including `up_to`.
+/// Straight line start + per_byte · size, for message sizes up to and including `up_to`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitPiece {
-    /// Greatest message size of the piece (straight line); `None` in the last piece.
+    /// Greatest message size of the line; `None` for the last line of a fit.
     pub up_to: Option<u64>,
-    /// Seconds of a message of zero bytes.
+    /// Seconds of a message of zero bytes on the line.
     pub start: f64,
-    /// Seconds per byte.
+    /// Seconds per byte of a message.
     pub per_byte: f64,
-    /// Whether the times do not determine the cost per byte. Then `per_byte` is an upper limit.
+    /// True if the measured times do not determine the cost per byte. Then `per_byte` is an upper limit.
     pub flat: bool,
 }
 
 impl FitPiece {
-    /// Returns the time of a message of `bytes`, seconds.
+    /// Returns the time of a message of `bytes` bytes on the line, seconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
     }
 
-    /// Raises the cost per byte to the detection limit. `greatest` is the greatest measured size in the piece, `next`
-    /// the cost per byte in the next piece.
+    /// Raises the cost per byte to the detection limit. `greatest` is the greatest measured message size of the line,
+    /// `next` is the cost per byte of the next line.
     fn tell_bytes(&mut self, greatest: u64, next: Option<f64>) {
         let all = self.at(greatest);
         if greatest == 0 {
-            // The cost per byte is unknown, so that of the next piece is used.
+            // The cost per byte is unknown, so the cost per byte of the next line is used.
             self.per_byte = next.unwrap_or(self.per_byte);
         } else if self.per_byte * (greatest as f64) < SURE * all {
             *self = FitPiece { start: all * (1.0 - SURE), per_byte: all * SURE / greatest as f64, flat: true, ..*self };
@@ -38,19 +38,19 @@ impl FitPiece {
     }
 }
 
-/// Lower limit of the fitted lines.
+/// Lower limit of the fitted lines of message times.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Floor {
-    /// Seconds of a message of zero bytes.
+    /// Least seconds of a message of zero bytes.
     pub start: f64,
-    /// Seconds per byte.
+    /// Least seconds per byte.
     pub per_byte: f64,
 }
 
-/// Fits pieces to `points` (sizes increasing, seconds above zero) by least squares of relative errors, with an optimal
-/// number of pieces (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No piece crosses one
-/// of the `breaks`, which are measured sizes, or is below `least`. If times do not grow with the size, the piece is
-/// flat: all bytes of its greatest size together cost the uncertainty of a median.
+/// Fits straight lines (pieces) to `points` (sizes increasing, seconds above zero) by least squares of relative errors,
+/// with an optimal number of pieces (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No
+/// line crosses one of the `breaks`, which are measured message sizes, or is below `least`. If times do not grow with
+/// the size, the line is flat: all bytes of its greatest size together cost the uncertainty of a median.
 pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;
@@ -73,9 +73,10 @@ pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPie
     found
 }
 
-/// Fits straight lines to the points between two breaks.
+/// Fits straight lines to the points between two breaks of the fit.
 fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
-    // best[n]: least cost of a fit of the first n points, and the index of the first point of its last piece.
+    // best[n]: least cost of a fit of the first n points, and the index of the first point of the last line in this
+    // fit.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
         // A line through a single point has no slope. Such a line is allowed only if there is no other point, or for
@@ -102,14 +103,15 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     pieces
 }
 
-/// Returns the border between two pieces: the intersection of their lines if it is between the measured sizes,
+/// Returns the border between two lines of a fit: the intersection of the lines if it is between the measured sizes,
 /// otherwise the lower size.
 fn border(one: &FitPiece, next: &FitPiece, low: u64, high: u64) -> u64 {
     let meet = (one.start - next.start) / (next.per_byte - one.per_byte);
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
-/// Fits a line by least squares of relative errors that is not below `least`. Returns the sum of squares and the line.
+/// Fits a line by least squares of relative errors ; the line is not below `least`. Returns the sum of squares and the
+/// line.
 fn line(points: &[(u64, f64)], least: Floor) -> (f64, FitPiece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
@@ -154,8 +156,8 @@ mod tests {
 
     #[test]
     fn two_laws_are_told_apart_and_meet_where_they_do() {
-        // A message takes 1 us + 2 ns per byte up to 1000 B, and 2.5 us + 0.5 ns per byte above; both are 3 us at 1000
-        // B.
+        // A message takes 1 us + 2 ns per byte up to 1000 B, and 2.5 us + 0.5 ns per byte above; both formulas yield 3
+        // us at 1000 B.
         let law = |size: f64| if size <= 1000.0 { 1e-6 + 2e-9 * size } else { 2.5e-6 + 0.5e-9 * size };
         let points = measured(&[0, 8, 64, 256, 512, 768, 2048, 4096, 16384, 65536], law);
         let found = pieces(&points, &[], Floor::default());
@@ -169,7 +171,7 @@ mod tests {
         let points = measured(&[1, 64, 1000, 1001, 4096, 65536], |size| 1e-6 + 1e-9 * size);
         let found = pieces(&points, &[1000], Floor::default());
         assert_eq!(found.iter().map(|piece| piece.up_to).collect::<Vec<_>>(), [Some(1000), None]);
-        // A break beyond all measured sizes has no effect.
+        // A break of the fit beyond all measured message sizes has no effect.
         assert_eq!(pieces(&points, &[1 << 20], Floor::default()).len(), 1);
     }
 
@@ -191,11 +193,11 @@ mod tests {
 
     #[test]
     fn where_times_do_not_grow_bytes_cost_what_a_median_is_sure_to_at_most() {
-        // The detection limit of 8 B is 0.4 % of 1 us, which is 2 GB/s.
+        // The detectable cost of 8 B is 0.4 % of 1 us, which is 2 GB/s.
         let alone = pieces(&[(8, 1e-6)], &[], Floor::default());
         assert!(alone[0].flat && near(1.0 / alone[0].per_byte, 2e9, 1e-9), "{alone:?}");
         assert!(near(alone[0].at(8), 1e-6, 1e-9));
-        // A message takes 1 us up to 64 B, and 2 us and 1 ns per byte above. The detection limit of 64 B is 0.4 % of 1
+        // A message takes 1 us up to 64 B, and 2 us and 1 ns per byte above. The detectable cost of 64 B is 0.4 % of 1
         // us, 16 GB/s, and no size has an error of more than 0.4 %.
         let law = |size: f64| if size <= 64.0 { 1e-6 } else { 2e-6 + 1e-9 * size };
         let points = measured(&[0, 8, 16, 32, 64, 128, 1024, 8192, 65536], law);
@@ -203,7 +205,7 @@ mod tests {
         assert_eq!(found.iter().map(|piece| piece.flat).collect::<Vec<_>>(), [true, false], "{found:?}");
         assert!(near(1.0 / found[0].per_byte, 16e9, 1e-9), "{found:?}");
         assert!(points[..5].iter().all(|&(size, seconds)| near(found[0].at(size), seconds, 0.00401)));
-        // An empty message alone does not determine the cost per byte, so that of the next piece is used.
+        // An empty message alone does not determine the cost per byte, so the cost per byte of the next line is used.
         let start = pieces(
             &measured(&[0, 64, 1024, 65536], |size| if size == 0.0 { 1e-7 } else { 1e-6 + 1e-9 * size }),
             &[],
@@ -216,7 +218,7 @@ mod tests {
     #[test]
     fn no_piece_is_faster_than_the_wire() {
         // A message takes 1 us and 1 ns per byte, but messages of middle sizes take half of the byte cost. On a wire of
-        // 1 GB/s the fit must explain this by the start time, not by the slope.
+        // 1 GB/s the fit must explain the lower cost by the start time, not by the slope.
         let points =
             measured(&[0, 1000, 2000, 4000, 8000], |size| 1e-6 + 1e-9 * size.max(1000.0) * 0.5 + 0.5e-9 * size);
         let wire = Floor { start: 0.0, per_byte: 1e-9 };

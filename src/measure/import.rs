@@ -2,8 +2,9 @@
 //! PingPong, Uniband, Biband, or CSV. Times of collectives become measured runs of a validation case
 //! ([`MeasuredCalls`]).
 //!
-//! The user states the level (distance between the ranks) of each benchmark file. Only the values named in [`level`]
-//! are fitted. Other values are copied from another platform or assumed, and comments in the platform file mark them.
+//! The user states the network level (distance between the ranks) of each benchmark file. Only the values named in
+//! [`level`] are fitted. Other values are copied from another platform or assumed, and comments in the platform file
+//! mark the copied or assumed values.
 
 mod calls;
 mod imb;
@@ -36,7 +37,7 @@ pub use windows::WindowSizes;
 /// Inputs of an import of benchmark output.
 #[derive(Clone, Debug)]
 pub struct Import {
-    /// Name of the machine.
+    /// Name of the imported machine.
     pub name: String,
     /// Host and time of the import, one line.
     pub made: String,
@@ -44,40 +45,40 @@ pub struct Import {
     pub shape: Option<Shape>,
     /// Eager thresholds by level, if the user states them.
     pub eager: Vec<(Level, u64)>,
-    /// Message sizes whose windows are used.
+    /// Message sizes of the windows that determine the platform.
     pub windows: WindowSizes,
-    /// Benchmark files with their text.
+    /// Benchmark files with their text, and the network levels of each file.
     pub files: Vec<(ImportPart, String)>,
-    /// Platform from which the remaining values are copied.
+    /// Platform from which values that no benchmark file contains are copied.
     pub base: Option<Document>,
 }
 
-/// Tables that are copied from the base platform in addition to levels.
+/// Tables that are copied from the base platform in addition to network levels.
 const TAKEN: [&str; 4] = ["core", "cmp", "node", "collectives"];
 
-/// Imported platform, and the origin of each of its values.
+/// Imported platform, and the origin of each value in it.
 #[derive(Clone, Debug)]
 pub struct ImportedPlatform {
     /// Text of the platform file.
     pub text: String,
-    /// Nodes, CMPs per node and cores per CMP.
+    /// Nodes, CMPs per node and cores per CMP of the imported machine.
     pub shape: Shape,
     /// Origins of the values in the order of the platform file.
     pub keys: Vec<ImportedKey>,
-    /// Parts of the benchmark files that are not used in the platform, each with its line and the reason.
+    /// Sections of the benchmark files that are not used in the platform, each with its line number and the reason.
     pub skipped: Vec<String>,
 }
 
 /// Origin of values in an imported platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedKey {
-    /// Level or table of the platform file that contains the values.
+    /// Network level or table of the platform file that contains the values.
     pub table: String,
-    /// Keys of the values, separated by commas. Empty for the line of a benchmark file that was read.
+    /// Keys of the values, separated by commas; empty if the origin describes a benchmark file that was read.
     pub keys: String,
-    /// Description of the origin.
+    /// Description of the values' origin.
     pub from: String,
-    /// Whether the values are assumed.
+    /// True if the values are assumed and not measured.
     pub assumed: bool,
 }
 
@@ -100,10 +101,11 @@ impl ImportedKey {
 }
 
 impl Import {
-    /// Returns the platform file.
+    /// Returns the imported platform.
     ///
-    /// Benchmark files that are not output of these programs or are truncated; tables without a unique level; levels
-    /// between ranks of this machine that neither a file nor the base platform covers.
+    /// The errors are benchmark files that are truncated or not output of supported programs, tables without a unique
+    /// network level, and levels between ranks of the machine that neither a benchmark file nor the base platform
+    /// covers.
     pub fn platform(&self) -> Result<ImportedPlatform, ConfigError> {
         let mut sources: Vec<(Vec<Level>, ImportSource)> = Vec::new();
         let mut skipped = Vec::new();
@@ -138,7 +140,7 @@ impl Import {
         Ok(ImportedPlatform { text, shape, keys: self.keys(&levels), skipped })
     }
 
-    /// Returns the origins of the values, which are also comments in the platform file.
+    /// Returns the origins of the imported values, which are also comments in the platform file.
     fn keys(&self, levels: &[ImportedLevel]) -> Vec<ImportedKey> {
         let base = self.base.as_ref().map(|base| format!("that of {}", base.name()));
         let default = format!("that of {}", Platform::default_document().name());
@@ -173,8 +175,8 @@ impl Import {
         keys
     }
 
-    /// Returns the shape that the user states, otherwise that of the base platform, otherwise two nodes with one core
-    /// per pair.
+    /// Returns the machine shape that the user states, otherwise the shape of the base platform, otherwise two nodes
+    /// with one core per pair.
     fn shape(&self, sources: &[(Vec<Level>, ImportSource)]) -> Result<Shape, ConfigError> {
         if let Some(shape) = self.shape {
             return Ok(shape);
@@ -190,7 +192,7 @@ impl Import {
         Shape::new(2, 1, cores).map_err(|error| ConfigError::new(format!("--import: {error}")))
     }
 
-    /// Checks that a level without benchmark files is copied from the base platform or has no pair of ranks.
+    /// Checks that a network level without benchmark files is copied from the base platform or has no pair of ranks.
     fn covered(&self, level: Level, shape: Shape) -> Result<(), ConfigError> {
         let crossed = match level {
             Level::IntraCmp => shape.cores > 1,
@@ -248,7 +250,7 @@ impl Import {
         Ok(text)
     }
 
-    /// Writes the table of a level without benchmark files.
+    /// Writes the platform table of a network level without benchmark files.
     fn stand_in(&self, text: &mut String, level: Level, levels: &[ImportedLevel]) {
         if let Some(base) = &self.base {
             let what = format!("NO DATA for {}. ASSUMED: the value of {}.", level.name(), base.name());
@@ -284,7 +286,7 @@ fn calls_note(file: &str, calls: &[table::BenchmarkTable]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{what}, mcpsim validate --new DIR --import {file}"))
 }
 
-/// Returns the platform `base` with this cost of posting a receive.
+/// Returns the platform `base` in which posting a receive costs `seconds`.
 fn posting_at(base: &Document, seconds: f64) -> Document {
     let mut changed = base.clone();
     if let Some(core) = changed.table_mut().get_mut("core").and_then(toml::Value::as_table_mut) {

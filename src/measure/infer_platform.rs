@@ -1,5 +1,5 @@
-//! Inference of a platform from matrices of pair times. The structure of the matrices yields nodes, CMPs and levels;
-//! the times of the pairs yield the costs.
+//! Inference of a platform from matrices of pair times. The structure of the matrices yields nodes, CMPs (sockets) and
+//! network levels; the times of the pairs yield the costs.
 
 use std::fmt::Write;
 
@@ -14,31 +14,31 @@ use super::structure::{PairKind, Structure, structure};
 use super::text::{comment, link, taken};
 use mcpsim_matrices::{Matrices, MatrixError, PairTest};
 
-/// Machine inferred from matrices.
+/// Machine inferred from time matrices.
 #[derive(Clone, Debug)]
 pub struct Guess {
-    /// Groups of ranks that are near each other.
+    /// Groups of ranks with short message times within a group.
     pub structure: Structure,
-    /// Nodes, CMPs per node and cores per CMP.
+    /// Nodes, CMPs per node and cores per CMP of the inferred machine.
     pub shape: Shape,
-    /// Site of each rank.
+    /// Core of each rank.
     pub sites: Vec<Site>,
-    /// Half round trips for each level that has pairs of ranks: message sizes and seconds.
+    /// Half round trips for each network level that has pairs of ranks: message sizes and seconds.
     pub times: Vec<(Level, Vec<(u64, f64)>)>,
     /// Notes on uncertainties of the inference, one line each.
     pub notes: Vec<String>,
 }
 
-/// Greatest number of switches, and of slow pairs, that the notes list.
+/// Greatest number of switches, and greatest number of slow pairs, that the notes list.
 const NAMED: usize = 16;
 
 impl Guess {
-    /// Infers the machine from matrices. `hosts` has the host name of each rank, or is empty. Kinds of pairs whose
-    /// times differ by less than `precision` are merged.
+    /// Infers the machine from time matrices. `hosts` contains the host name of each rank, or is empty. Kinds of rank
+    /// pairs whose times differ by less than `precision` are merged.
     ///
     /// # Errors
-    /// An unreadable matrix, a single rank, times that are not above zero, or a test that does not measure the time of
-    /// a message.
+    /// The function rejects an unreadable matrix, a single rank, times that are not above zero, and a test that does
+    /// not measure the time of a message.
     pub fn of(matrices: &mut Matrices, hosts: &[String], precision: f64) -> Result<Guess, MatrixError> {
         let of = matrices.parameters;
         let ranks = of.ranks as usize;
@@ -77,7 +77,7 @@ impl Guess {
         Ok(guess)
     }
 
-    /// Determines which groups are nodes and which are CMPs, and the site of each rank.
+    /// Determines which groups of ranks are nodes and which are CMPs, and the core of each rank.
     fn place(&mut self, ranks: u32, hosts: &[String]) {
         let kinds = &self.structure.kinds;
         let by_host = groups_of(hosts, ranks);
@@ -87,7 +87,7 @@ impl Guess {
         };
         let alone = by_host.as_ref().is_some_and(|nodes| nodes.len() == ranks as usize);
         let one = by_host.as_ref().is_some_and(|nodes| nodes.len() == 1);
-        // Number of kinds of pairs within a node.
+        // Number of kinds of rank pairs within a node.
         let within = match (within, alone, one) {
             (Some(within), ..) => within,
             (_, true, _) => 0,
@@ -115,7 +115,7 @@ impl Guess {
         let single: Vec<Vec<u32>> = (0..ranks).map(|rank| vec![rank]).collect();
         let groups = |kinds_within: usize| if kinds_within == 0 { &single } else { &kinds[kinds_within - 1].groups };
         let nodes = groups(within);
-        // If there is only one kind of pairs within a node, all ranks of the node are on one CMP.
+        // If all pairs of ranks within a node are of one kind, all ranks of the node are on one CMP.
         let cmps = groups(within.min(1));
         if within > 2 {
             self.notes.push(format!(
@@ -168,7 +168,7 @@ impl Guess {
         (self.shape, self.sites) = (shape, sites);
     }
 
-    /// Returns the level of two ranks.
+    /// Returns the network level of the ranks `x` and `y`.
     fn level(&self, x: usize, y: usize) -> Level {
         let (one, other) = (self.sites[x], self.sites[y]);
         match (one.node == other.node, one.cmp == other.cmp) {
@@ -178,7 +178,7 @@ impl Guess {
         }
     }
 
-    /// Reads the median times of each level's pairs and converts them to half round trips.
+    /// Reads the median times of each network level's rank pairs and converts them to half round trips.
     fn read_times(&mut self, matrices: &mut Matrices) -> Result<(), MatrixError> {
         let of = matrices.parameters;
         let ranks = of.ranks as usize;
@@ -204,7 +204,7 @@ impl Guess {
         Ok(())
     }
 
-    /// Returns whether each rank r is on core r (block placement).
+    /// Returns true if each rank r is on core r (block placement).
     pub fn is_in_blocks(&self) -> bool {
         (0u64..).zip(&self.sites).all(|(rank, site)| self.shape.site(rank) == *site)
     }
@@ -214,7 +214,7 @@ impl Guess {
         self.sites.iter().map(|site| format!("{} {} {}\n", site.node, site.cmp, site.core)).collect()
     }
 
-    /// Returns the text of the platform file; `made` describes the origin.
+    /// Returns the text of the platform file; `made` describes the origin of the platform.
     pub fn text(&self, name: &str, made: &str) -> String {
         self.text_with(name, made, None)
     }
@@ -272,11 +272,11 @@ impl Guess {
     }
 }
 
-/// Converts the times that a test measures to half round trips: message sizes and seconds.
+/// Converts the times that a pair test measures to half round trips: message sizes and seconds.
 pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
     match test {
         PairTest::SendRecvAndRecvSend => times.iter_mut().for_each(|(_, seconds)| *seconds /= 2.0),
-        // The confirmation of the previous message is assumed to take as long as an empty message.
+        // The model assumes that the confirmation of the previous message takes as long as an empty message.
         PairTest::OneToOne => {
             let first = pieces(times, &[], Floor::default()).first().map_or(0.0, |piece| piece.start);
             let empty = (first / 2.0).min(times[0].1 * 0.9);
@@ -301,7 +301,7 @@ fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
     Some(groups.into_iter().map(|(_, ranks)| ranks).collect())
 }
 
-/// Returns the groups of nodes that a kind of pairs connects, one line per group.
+/// Returns the groups of nodes that a kind of rank pairs connects, one line per group.
 fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
     let of = |group: &Vec<u32>| {
         let inside = nodes.iter().enumerate().filter(|(_, node)| group.contains(&node[0]));
@@ -315,7 +315,7 @@ fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
     kind.groups.iter().filter_map(of).collect()
 }
 
-/// Fits the costs of a level by pieces of straight lines.
+/// Fits the costs of a network level by pieces of straight lines.
 fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
     let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
     let found = pieces(times, &[], least);

@@ -5,27 +5,27 @@ use serde::{Deserialize, Serialize};
 use super::Summary;
 use super::program_memory::ProgramVec;
 
-/// A kernel: a fixed amount of work on data that belongs to the kernel.
+/// A compute kernel: a fixed amount of work on data that belongs to the kernel.
 pub struct Kernel {
-    /// Name of the kernel in files.
+    /// Name of the compute kernel in files.
     pub name: &'static str,
-    /// Work per run: floating-point operations, instructions or bytes.
+    /// Work per run of the kernel: floating-point operations, instructions or bytes.
     pub work: f64,
-    /// Whether the kernel is used to compare machines and to derive slowdowns of cores.
+    /// True if the kernel is used to compare machines and to derive slowdowns of cores.
     pub is_typical: bool,
     data: ProgramVec<f64>,
     run: fn(&mut [f64]) -> f64,
 }
 
-/// Number of doubles in the arrays of kernels that fit in a core's own cache (256 KiB), and number in the larger arrays
-/// (96 MiB).
+/// Number of doubles in the arrays of kernels that fit in a core's own cache (256 KiB), and number of doubles in the
+/// larger arrays (96 MiB).
 const NEAR: usize = 32 << 10;
 const FAR: usize = 12 << 20;
 /// Number of points along an edge of the stencil's grids.
 const EDGE: usize = 96;
 
 impl Kernel {
-    /// Returns all kernels.
+    /// Returns all compute kernels.
     pub fn all() -> Vec<Kernel> {
         let points = ((EDGE - 2) * (EDGE - 2) * (EDGE - 2)) as f64;
         let kernel = |name, work, is_typical, length, run| Kernel {
@@ -112,35 +112,35 @@ fn stencil(data: &mut [f64]) -> f64 {
     to[EDGE * EDGE + EDGE + 1]
 }
 
-/// Rates of the cores of a machine.
+/// Compute and memory rates of the cores of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Speed {
-    /// Floating-point operations per second of a core.
+    /// Floating-point operations per second of one core.
     pub flops: f64,
-    /// Instructions per second of a core.
+    /// Instructions per second of one core.
     pub instructions: f64,
-    /// Bytes per second from main memory of a single core.
+    /// Bytes per second that a single core transfers from main memory.
     pub memory: f64,
-    /// Bytes per second from main memory of all measured cores of a CMP together.
+    /// Bytes per second that all measured cores of a CMP transfer from main memory together.
     pub cmp_memory: Option<f64>,
-    /// Measured numbers of ranks per CMP, and the bytes per second from main memory of all these ranks together.
+    /// Measured numbers of ranks per CMP, and the bytes per second that the ranks transfer from main memory together.
     pub memory_by_ranks: Vec<(u32, f64)>,
-    /// Slowdown factors of each kernel with 1, 2, … ranks on the CMP.
+    /// Slowdown factors of each compute kernel with 1, 2, … ranks on the CMP.
     pub slowdowns: Vec<(String, Vec<f64>)>,
 }
 
-/// Seconds per run of each kernel on a machine.
+/// Seconds per run of each compute kernel on a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
     /// Name of the machine.
     pub machine: String,
-    /// Seconds per run by kernel name.
+    /// Seconds per run of a kernel, by the name of the kernel.
     pub seconds: std::collections::BTreeMap<String, f64>,
 }
 
 impl Speed {
-    /// Derives the rates from the times of kernels, alone and with 1, 2, … ranks on a CMP.
+    /// Derives the rates of the cores from the times of kernels, alone and with 1, 2, … ranks on a CMP.
     pub fn of(alone: &Figures, crowded: &[Figures]) -> Speed {
         let kernels = Kernel::all();
         let rate = |name: &str| {
@@ -160,7 +160,7 @@ impl Speed {
         let together = |(ranks, figures): (u32, &Figures)| {
             Some((ranks, memory / factor("triad_far", figures)? * f64::from(ranks)))
         };
-        // A number of ranks that was not measured has the values of the previous number of ranks.
+        // A number of ranks that was not measured gets the values of the previous number of ranks.
         let tried = (1..).zip(crowded).filter(|(ranks, of)| *ranks == 1 || crowded[*ranks as usize - 2] != **of);
         let by_ranks = tried.filter_map(together);
         Speed {
@@ -190,8 +190,8 @@ impl Speed {
 }
 
 impl Figures {
-    /// Returns the ratio of this machine's kernel times to those of `host`: the geometric mean over the common kernels,
-    /// and the ratio of each kernel.
+    /// Returns the ratio of this machine's kernel times to the kernel times of `host`, as the geometric mean over the
+    /// common kernels and for each kernel.
     pub fn scale_factor(&self, host: &Figures) -> Option<(f64, Vec<(String, f64)>)> {
         let typical: Vec<&str> =
             Kernel::all().iter().filter(|kernel| kernel.is_typical).map(|kernel| kernel.name).collect();
@@ -202,7 +202,7 @@ impl Figures {
         (!ratios.is_empty()).then(|| (mean.exp(), ratios))
     }
 
-    /// Checks the values after they were read from a file.
+    /// Checks the kernel times that were read from a file.
     pub fn check(&self) -> Result<(), String> {
         let wrong = self.seconds.iter().find(|(_, seconds)| !seconds.is_finite() || **seconds <= 0.0);
         match wrong {
@@ -237,7 +237,7 @@ mod tests {
     fn a_machine_is_compared_by_the_kernels_that_both_know() {
         let target = figures(&[("multiply_add", 4.0), ("integers", 1.0), ("triad_far", 100.0), ("another", 7.0)]);
         let host = figures(&[("multiply_add", 1.0), ("integers", 1.0), ("triad_far", 1.0)]);
-        // The ratios 4 and 1 have a geometric mean of 2; kernels limited by memory are excluded.
+        // The ratios 4 and 1 have a geometric mean of 2; kernels that memory limits are excluded.
         let (factor, each) = target.scale_factor(&host).unwrap();
         assert!((factor - 2.0).abs() < 1e-12 && each.len() == 2);
         assert_eq!(target.scale_factor(&figures(&[("x", 1.0)])), None);
@@ -251,7 +251,7 @@ mod tests {
         let twice: Vec<(&str, f64)> = works.iter().map(|(name, seconds)| (*name, seconds * 2.0)).collect();
         let speed = Speed::of(&alone, &[alone.clone(), figures(&twice)]);
         assert!((speed.flops / 1e9 - 1.0).abs() < 1e-9 && (speed.memory / 1e9 - 1.0).abs() < 1e-9);
-        // Two cores at half the rate have together the memory rate of one core.
+        // Two cores at half the rate together have the memory rate of one core.
         assert!((speed.cmp_memory.unwrap() / 1e9 - 1.0).abs() < 1e-9);
         let slowdown = speed.slowdown();
         assert!(slowdown.len() == 2 && slowdown[0] == 1.0 && (slowdown[1] - 2.0).abs() < 1e-9, "{slowdown:?}");

@@ -1,7 +1,7 @@
-//! Measurement of a machine: tests between ranks, evaluation of the samples, and the resulting platform file.
+//! Measurement of a machine: message tests between ranks, evaluation of the samples, and the resulting platform file.
 //!
-//! This crate calls no MPI functions and opens no files. Ranks communicate through a [`RankPort`], which a real MPI or
-//! a simulated machine implements.
+//! This crate calls no MPI functions and opens no files. Ranks communicate through a [`RankPort`], which a real MPI
+//! library or a simulated machine implements.
 //!
 //! ```text
 //! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file

@@ -13,26 +13,26 @@ use mcpsim_core::platform::Library;
 
 use super::text::{comment, overhead};
 
-/// Number of blocks of the datatype with many blocks.
+/// Number of blocks of the derived datatype with many blocks.
 pub const MANY_BLOCKS: u32 = 32;
 
-/// Size of the copies and reductions in a rank's own memory, bytes. Two such buffers fit in the caches of a core.
+/// Size of the timed copies and reductions in a rank's own memory, bytes. Two such buffers fit in the caches of a core.
 pub const OWN_BYTES: u64 = 256 << 10;
 
 /// Properties of the MPI library that ran the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredLibrary {
-    /// The MPI library, if mcpsim knows it.
+    /// The MPI library, if mcpsim knows the library.
     pub library: Option<Library>,
-    /// Times of a datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks, seconds.
+    /// Times of a derived datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks, seconds.
     pub datatypes: Option<[f64; 2]>,
-    /// Times of a copy and of a reduction of [`OWN_BYTES`] in caches, seconds.
+    /// Times of a copy and of a reduction of [`OWN_BYTES`] bytes in caches, seconds.
     pub own_data: Option<[f64; 2]>,
 }
 
 impl MeasuredLibrary {
-    /// Creates the value from the version text of the MPI library, and from the times of its datatypes, copies and
-    /// reductions.
+    /// Creates the properties of an MPI library from the library's version text, and from the times of datatypes,
+    /// copies and reductions.
     pub fn new(version: &str, datatypes: [f64; 2], own_data: [f64; 2]) -> MeasuredLibrary {
         MeasuredLibrary { library: known(version), datatypes: Some(datatypes), own_data: Some(own_data) }
     }
@@ -44,14 +44,14 @@ impl MeasuredLibrary {
         Some((2.0 * bytes / copied).min(3.0 * bytes / added))
     }
 
-    /// Returns the table `collectives` of a platform file; empty without measured properties.
+    /// Returns the table `collectives` of a platform file; the text is empty without measured properties.
     pub(super) fn text(&self) -> String {
         let mut keys = String::new();
         if let Some(library) = self.library {
             let _ = writeln!(keys, "library = \"{}\"", library.name());
         }
         if let Some([one, many]) = self.datatypes {
-            // The benchmark packs and unpacks each block once.
+            // The datatype test packs and unpacks each block once.
             let block = ((many - one) / f64::from(2 * (MANY_BLOCKS - 1))).max(0.0);
             let datatype = (one - 2.0 * block).max(0.0);
             comment(
@@ -69,7 +69,7 @@ impl MeasuredLibrary {
     }
 }
 
-/// Returns the library with this version text: "Open MPI v4.1.4, …", "MPICH Version:\t4.0.2 …".
+/// Returns the MPI library with the version text `version`, such as "Open MPI v4.1.4, …" or "MPICH Version:\t4.0.2 …".
 fn known(version: &str) -> Option<Library> {
     let number = |name: &str| Some(version.trim_start().strip_prefix(name)?.trim_start());
     if let Some(number) = number("Open MPI v") {
@@ -105,7 +105,7 @@ mod tests {
         let text = measured.text();
         assert!(text.starts_with("\n[collectives]\n# "), "{text}");
         assert!(text.ends_with("datatype_overhead = \"500.0 ns\"\nblock_overhead = \"20.00 ns\"\n"), "{text}");
-        // If noise makes many blocks faster than one block, the result is zero, not negative.
+        // If noise makes many blocks faster than one block, the cost per block is zero, not negative.
         let noisy = MeasuredLibrary { datatypes: Some([3e-7, 2e-7]), ..MeasuredLibrary::default() }.text();
         assert!(noisy.ends_with("datatype_overhead = \"300.0 ns\"\nblock_overhead = \"0 s\"\n"), "{noisy}");
         assert_eq!(MeasuredLibrary::default().text(), "");
@@ -119,7 +119,7 @@ mod tests {
         // A copy of 256 KiB moves 512 KiB, a reduction 768 KiB.
         assert_eq!(moves(Some([8e-6, 16e-6])), Some(786_432.0 / 16e-6));
         assert_eq!(moves(Some([16e-6, 8e-6])), Some(524_288.0 / 16e-6));
-        // A coarse clock may measure times of zero, from which no rate is derived.
+        // A coarse clock may measure times of zero, from which the code derives no rate.
         assert_eq!((moves(Some([0.0, 8e-6])), moves(None)), (None, None));
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of a level, derived from samples. The README describes the model.
+//! Parameters of a network level, derived from samples. The README describes the model.
 //!
 //! | parameter | from |
 //! |---|---|
@@ -21,27 +21,29 @@ use super::occupancy::{FIRST_UP_TO, MeasuredOccupancy};
 use super::samples::{Samples, Test};
 use super::statistics::Summary;
 
-/// Least share of the latency that remains for the network. Measured core overheads may overlap with the latency.
+/// Least share of the latency that the fit leaves for the network. Measured core overheads may overlap with the
+/// latency.
 pub(super) const NETWORK: f64 = 0.05;
 
-/// Highest ratio of the last piece's bandwidth to the best measured bandwidth, which includes latency.
+/// Highest ratio of the bandwidth of the last fitted line to the best measured bandwidth. The measured bandwidth
+/// includes latency.
 pub(super) const MORE_THAN_SEEN: f64 = 1.5;
 
-/// Parameters of the links of a level; times in seconds.
+/// Parameters of the links of a network level; times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkFit {
-    /// Level.
+    /// Network level of the links.
     pub level: Level,
-    /// Largest eager message size; `None` if all sizes are eager.
+    /// Largest eager message size in bytes; `None` if messages of all sizes are eager.
     pub eager: Option<u64>,
-    /// Time of a control message, seconds.
+    /// Time of a control message of the rendezvous protocol, seconds.
     pub handshake: f64,
-    /// Loads (numbers of concurrent transfers) of the columns, starting with 1. Without measurements under load, the
-    /// only load is 1.
+    /// Loads (numbers of concurrent transfers) of the table columns, starting with 1. Without measurements under load,
+    /// the only load is 1.
     pub loads: Vec<u32>,
-    /// Rows in increasing order of message sizes.
+    /// Table rows of the level in increasing order of message sizes.
     pub rows: Vec<RowFit>,
-    /// Measured message sizes, with the relative errors of the fitted pieces.
+    /// Measured message sizes, with the relative errors of the fitted lines.
     pub errors: Vec<(u64, f64)>,
     /// Occupancy of resources by messages; `None` if the contention model does not use it.
     pub occupancy: Option<MeasuredOccupancy>,
@@ -52,9 +54,9 @@ pub struct LinkFit {
 /// Link parameters for an interval of message sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowFit {
-    /// Largest message size of the interval; `None` in the last row.
+    /// Largest message size of the interval; `None` in the last table row.
     pub up_to: Option<u64>,
-    /// L and the time per byte, for each load; seconds.
+    /// Latency L and time per byte, for each load (number of concurrent transfers); seconds.
     pub columns: Vec<(f64, f64)>,
     /// o_s, the core time of a send, seconds.
     pub send_overhead: f64,
@@ -62,9 +64,9 @@ pub struct RowFit {
     pub recv_overhead: f64,
     /// g, the gap between messages, seconds.
     pub gap: f64,
-    /// Whether the samples do not determine the time per byte. The columns then hold an upper bound of this time.
+    /// True if the samples do not determine the time per byte. The columns then contain an upper bound of this time.
     pub flat: bool,
-    /// Time in seconds for a core to copy a byte, if windows determine this time for the interval.
+    /// Time in seconds for a core to copy a byte, if message windows determine this time for the interval of sizes.
     pub copy: Option<f64>,
 }
 
@@ -77,31 +79,32 @@ struct Overheads {
     gap: f64,
 }
 
-/// Correction factors of message times under load, for each level, load and message size.
+/// Correction factors of message times under load, for each network level, load and message size.
 ///
-/// The concurrent transfers of a test do not all meet the same load: transfers start one after another, and the next
-/// round of one transfer overlaps with the end of others. With the factors, the same test takes the same time on the
-/// simulated machine.
+/// The concurrent transfers of a test do not all meet the same number of concurrent transfers: transfers start one
+/// after another, and the next round of one transfer overlaps with the end of others. With the correction factors, the
+/// same test takes the same time on the simulated machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections(BTreeMap<(Level, u32, u64), Correction>);
 
-/// Correction factor for a load and a message size, and the response of the test to the factor.
+/// Correction factor for a load and a message size, and the response of the test time to the factor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Correction {
     factor: f64,
-    /// Previous factor, and the logarithm of the test's deviation with that factor.
+    /// Previous correction factor, and the logarithm of the test time's deviation with that factor.
     before: f64,
     off: f64,
-    /// Whether the test time does not respond to the factor, because few of the test's messages meet this load.
+    /// True if the test time does not respond to the correction factor, because few of the test's messages meet this
+    /// load.
     deaf: bool,
 }
 
-/// Share of the previous deviation above which a correction counts as useless.
+/// Ratio of the new deviation to the previous deviation above which a correction counts as useless.
 const HELPS: f64 = 0.9;
 
 impl Corrections {
-    /// Returns refined corrections. `simulated` holds the samples of the platform that uses the current corrections.
-    /// Useless corrections are removed permanently.
+    /// Returns refined correction factors. `simulated` contains the test times on the simulated platform that uses the
+    /// current corrections. Useless corrections are removed permanently.
     pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
         for (series, off) in measured.ratios_to(simulated) {
             let (Some(level), Test::Exchange | Test::OneWay) = (series.level, series.test) else { continue };
@@ -127,15 +130,15 @@ impl Corrections {
 }
 
 impl LinkFit {
-    /// Returns the parameters of `level`; `None` without measurements.
+    /// Returns the parameters of the network level `level`; `None` without measurements.
     pub fn of(samples: &Samples, level: Level, corrections: &Corrections) -> Option<LinkFit> {
         let (_, eager) = *samples.eager.iter().find(|(of, _)| *of == level)?;
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
         // A byte of a single message takes at least its time in a window, even if the times of two message sizes imply
-        // less. No piece starts below 0.7 times the time of an empty message; the factor allows for sizes with
-        // different start-up times.
+        // less. No fitted line starts below 0.7 times the time of an empty message; the factor 0.7 allows for sizes
+        // with different start-up times.
         let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
@@ -162,14 +165,14 @@ impl LinkFit {
         Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None, effects })
     }
 
-    /// Converts the parameters to the `fair` contention model. Windows yield the occupancy of resources, which
-    /// determines costs under load.
+    /// Converts the parameters of a network level to the `fair` contention model. Windows yield the occupancy of
+    /// resources, which determines message costs under load.
     pub fn fair(self, samples: &Samples) -> LinkFit {
         let occupancy = MeasuredOccupancy::of(samples, self.level);
         let mut rows = Vec::new();
         let mut above = 0;
         for row in self.rows {
-            // Only the adapter has a gap. Small messages have a separate gap.
+            // Only a network adapter has a gap. Small messages have a separate gap.
             let row = RowFit { columns: row.columns[..1].to_vec(), gap: occupancy.gap_above(above), ..row };
             let spans = above < FIRST_UP_TO && row.up_to.is_none_or(|end| end > FIRST_UP_TO);
             if occupancy.gaps.is_some() && spans {
@@ -193,9 +196,9 @@ impl LinkFit {
         self.rows.first().map_or(0.0, |row| NETWORK * (row.send_overhead + row.columns[0].0 + row.recv_overhead))
     }
 
-    /// Returns the fit with a handshake of at least [`LinkFit::least_latency`], and whether the handshake was shorter.
-    /// The latency of messages above the eager threshold decreases accordingly, so the total time of these messages
-    /// does not change.
+    /// Returns the fit with a handshake of at least [`LinkFit::least_latency`], and true if the measured handshake was
+    /// shorter. The latency of messages above the eager threshold decreases accordingly, so the total time of these
+    /// messages does not change.
     pub(super) fn with_least_handshake(mut self) -> (LinkFit, bool) {
         let least = self.least_latency();
         let more = least - self.handshake;
@@ -223,7 +226,7 @@ impl LinkFit {
     }
 }
 
-/// Merges adjacent rows that have equal parameters.
+/// Merges adjacent table rows that have equal parameters.
 pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     let mut joined: Vec<RowFit> = Vec::new();
     for row in rows {
@@ -235,14 +238,14 @@ pub(super) fn joined(rows: Vec<RowFit>) -> Vec<RowFit> {
     joined
 }
 
-/// Returns the row of a fitted line (piece), for load 1. `overheads` are the core overheads of the sender and receiver;
+/// Returns the table row of a fitted line, for load 1. `overheads` are the core overheads of the sender and receiver;
 /// `control` is the time of control messages.
 pub(super) fn row_of(piece: &FitPiece, overheads: [f64; 2], control: f64, gap: f64) -> RowFit {
     let [send, recv] = overheads;
     row(piece, Overheads { bytes: 0, send, recv, gap }, control, &[])
 }
 
-/// Returns the highest bandwidth in any ping-pong or window of the level, bytes per second.
+/// Returns the highest bandwidth in any ping-pong or window of the network level, bytes per second.
 fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64 {
     let windows = samples.of(level, Test::Window).into_iter().filter_map(|series| {
         let seconds = Summary::of(&series.seconds)?.median;
@@ -252,9 +255,9 @@ fn best_bandwidth(samples: &Samples, level: Level, points: &[(u64, f64)]) -> f64
     windows.chain(pings).filter(|rate| rate.is_finite()).fold(0.0, f64::max)
 }
 
-/// Bounds the bandwidth of a fitted line (piece) by the best measured bandwidth. Noise causes too small times per byte,
-/// which the last piece would extrapolate to all larger sizes. The time at the largest measured size of the piece does
-/// not change.
+/// Bounds the bandwidth of a fitted line by the best measured bandwidth. Noise causes too small times per byte, which
+/// the last line would extrapolate to all larger sizes. The time at the largest measured size of the line does not
+/// change.
 fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     let least = 1.0 / (best * MORE_THAN_SEEN);
     let last = points.iter().map(|(bytes, _)| *bytes).filter(|bytes| piece.up_to.is_none_or(|end| *bytes <= end)).max();
@@ -265,21 +268,21 @@ fn bounded(piece: &mut FitPiece, best: f64, points: &[(u64, f64)]) {
     piece.flat = false;
 }
 
-/// Returns the row of a fitted line whose start time includes the overheads and control messages.
+/// Returns the table row of a fitted line whose start time includes the overheads and control messages.
 fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit {
-    // The start time of a wide interval is below its overheads if the overheads grow with the size.
+    // The start time of a wide interval of message sizes is below its overheads if the overheads grow with the size.
     let room = (piece.start * (1.0 - NETWORK) - control).max(0.0);
     let fits = if own.send + own.recv > room { room / (own.send + own.recv) } else { 1.0 };
     let (send, recv) = (own.send * fits, own.recv * fits);
     let latency = piece.start - send - recv - control;
-    // Load multiplies the time of the whole message, but not its overheads and control messages.
+    // A load of several transfers multiplies the time of the whole message, but not its overheads and control messages.
     let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
     let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
     let (up_to, flat) = (piece.up_to, piece.flat);
     RowFit { up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat, copy: None }
 }
 
-/// Returns the core overheads by message size. `copied` states that an unexpected message is copied once more than an
+/// Returns the core overheads by message size. `copied` is true if an unexpected message is copied once more than an
 /// expected message.
 fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     let of = |test: Test| samples.medians(level, test);
@@ -295,8 +298,8 @@ fn overheads(samples: &Samples, level: Level, copied: bool) -> Vec<Overheads> {
     one.iter().filter_map(each).collect()
 }
 
-/// Returns the median overheads of the sizes in (above, up_to], or those of the nearest size. Above the eager threshold
-/// the smallest size is used, because the core time of large messages is not constant.
+/// Returns the median core overheads of the message sizes in (above, up_to], or the overheads of the nearest size.
+/// Above the eager threshold the smallest size is used, because the core time of large messages is not constant.
 fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: bool) -> Overheads {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<&Overheads> = all.iter().filter(|of| of.bytes > above && of.bytes <= end).collect();
@@ -312,8 +315,8 @@ fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: b
     Overheads { bytes: above, send: median(|of| of.send), recv: median(|of| of.recv), gap: median(|of| of.gap) }
 }
 
-/// Returns the median handshake time over the sizes above the eager threshold. An upper bound leaves some latency for
-/// the smallest of these sizes.
+/// Returns the median handshake time over the message sizes above the eager threshold. An upper bound leaves some
+/// latency for the smallest of these sizes.
 fn handshake(
     samples: &Samples,
     level: Level,
@@ -336,7 +339,7 @@ fn handshake(
     median.clamp(0.0, 0.4 * (least - send).max(0.0))
 }
 
-/// Returns the slowdown factors of a message by message size, for each load.
+/// Returns the slowdown factors of a message by message size, for each load (number of concurrent transfers).
 fn ratios(
     samples: &Samples,
     level: Level,
@@ -352,10 +355,10 @@ fn ratios(
             let (Some(one), Some(summary)) = (single(series.bytes), Summary::of(&series.seconds)) else {
                 continue;
             };
-            // The core sends the last message after all preceding messages.
+            // The core sends the last message of the window after all preceding messages.
             let before = f64::from(series.count - 1) * send(series.bytes);
             let answer = if test == Test::OneWay { single(0).unwrap_or(0.0) } else { before };
-            // Load never makes a message faster.
+            // A load of several transfers never makes a message faster.
             let ratio = ((summary.median - answer) / one).max(1.0);
             let ratio = (ratio * corrections.of(level, series.load, series.bytes)).max(1.0);
             match found.iter_mut().find(|(load, _)| *load == series.load) {
@@ -368,7 +371,8 @@ fn ratios(
     found
 }
 
-/// Returns the geometric mean of the ratios of sizes in (above, up_to], or the ratio of the nearest size.
+/// Returns the geometric mean of the slowdown ratios of message sizes in (above, up_to], or the ratio of the nearest
+/// size.
 fn ratio_in(ratios: &[(u64, f64)], above: u64, up_to: Option<u64>) -> f64 {
     let end = up_to.unwrap_or(u64::MAX);
     let inside: Vec<f64> =

@@ -1,5 +1,5 @@
-//! Textbook models (Hockney, LogP, LogGP) fitted to the samples of each level, and the methods of university courses
-//! for measuring their parameters.
+//! Textbook models (Hockney, LogP, LogGP) fitted to the samples of each network level, and the methods of university
+//! courses for measuring their parameters.
 
 mod course;
 #[cfg(test)]
@@ -19,18 +19,18 @@ pub use course::{COURSE_MESSAGES, Course};
 /// Greatest message size in tests of a simulated machine, bytes.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// Models of a level.
+/// Textbook models of a network level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelModels {
-    /// The level.
+    /// The network level.
     pub level: Level,
     /// Half round trips: message sizes in increasing order, and seconds above zero.
     pub points: Vec<(u64, f64)>,
-    /// Hockney's model.
+    /// Hockney's model of the network level.
     pub hockney: Hockney,
-    /// LogP, if overheads were measured.
+    /// LogP model, if core overheads were measured.
     pub log_p: Option<SmallMessage>,
-    /// LogGP, if overheads were measured.
+    /// LogGP model, if core overheads were measured.
     pub log_gp: Option<LogGp>,
 }
 
@@ -43,23 +43,24 @@ pub struct SmallMessage {
     pub send: f64,
     /// Core time of a receive, seconds.
     pub recv: f64,
-    /// Parameters.
+    /// LogP parameters of messages of this size.
     pub log_p: LogP,
 }
 
 /// Relative deviation of a model from measured half round trips.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Residual {
-    /// Mean absolute deviation.
+    /// Mean absolute deviation of the model.
     pub mean: f64,
-    /// Greatest deviation, with its sign.
+    /// Greatest deviation of the model, with its sign.
     pub most: f64,
     /// Message size of the greatest deviation, bytes.
     pub at: u64,
 }
 
 impl LevelModels {
-    /// Fits the models of `level`. Returns `None` unless the samples have ping-pongs of two message sizes.
+    /// Fits the textbook models of the network level `level`. Returns `None` unless the samples have ping-pongs of two
+    /// message sizes.
     pub fn of(samples: &Samples, level: Level) -> Option<LevelModels> {
         let mut points = samples.medians(level, Test::PingPong);
         points.retain(|(_, seconds)| *seconds > 0.0);
@@ -76,7 +77,8 @@ impl LevelModels {
         Some(LevelModels { level, hockney, log_p, log_gp, points })
     }
 
-    /// Returns the time of a message in a model, seconds. Returns `None` if the model's parameters are unknown.
+    /// Returns the time of a message of `bytes` bytes in a model, seconds. Returns `None` if the model's parameters are
+    /// unknown.
     pub fn at(&self, model: Textbook, bytes: u64) -> Option<f64> {
         match model {
             Textbook::Hockney => Some(self.hockney.at(bytes)),
@@ -112,7 +114,7 @@ fn small(samples: &Samples, level: Level, points: &[(u64, f64)], bytes: u64) -> 
     Some(SmallMessage { bytes, send, recv, log_p: LogP::new(message, [send, recv], gap) })
 }
 
-/// Returns the sites of two cores for each level of a machine, in the order of levels.
+/// Returns the cores of two ranks at each network level of a machine, in the order of levels.
 pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
     let site = |node, cmp, core| Site { node, cmp, core };
     let first = site(0, 0, 0);
@@ -124,11 +126,11 @@ pub fn pairs_of(shape: Shape) -> Vec<(Level, [Site; 2])> {
     all.into_iter().filter(|(_, there, _)| *there).map(|(level, _, second)| (level, [first, second])).collect()
 }
 
-/// Measures the samples that the models need at each level of a simulated machine, and the results of the courses'
-/// methods.
+/// Measures the samples that the textbook models need at each network level of a simulated machine, and the results of
+/// the courses' methods.
 ///
 /// # Errors
-/// The run ends without a result, which these tests do not cause.
+/// The simulation ends without a result, which these tests do not cause.
 pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course)>), RunError> {
     let mut samples = Samples::default();
     let mut courses = Vec::new();
@@ -146,7 +148,8 @@ pub fn sample_models(platform: &Platform) -> Result<(Samples, Vec<(Level, Course
                 let mut turn = vec![2.0 * protocol::ping_pong(port, pair, bytes, 1)];
                 port.share(pair.first, &mut turn);
                 let delay = 1.5 * turn[0] + 1e-6;
-                // Adapters are idle when a test begins, and the second rank waits for the message before its send.
+                // Adapters are idle when a test begins, and the second rank waits for a message of the first rank
+                // before its own send.
                 let idle = |port: &mut dyn RankPort| {
                     let rest = 8.0 * turn[0] + 5e-6;
                     port.compute(if port.rank() == pair.second { rest / 2.0 } else { rest });

@@ -1,4 +1,4 @@
-//! Occupancy of shared resources by messages, derived from windows.
+//! Occupancy of shared resources (adapters, cores, memory) by messages, derived from windows.
 //!
 //! | parameter | from |
 //! |---|---|
@@ -13,16 +13,16 @@ use super::campaign::SMALL;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Greatest message size of the first gap, bytes.
+/// Greatest message size to which the first gap applies, bytes.
 pub const FIRST_UP_TO: u64 = 64;
-/// Ratio of the total rate of several pairs to the sum of the single pairs' rates below which a shared resource limits
-/// the pairs.
+/// Ratio of the total rate of several pairs to the sum of the rates of single pairs. Below this ratio, a shared
+/// resource limits the pairs.
 pub const SHARED: f64 = 0.8;
-/// Ratio of the rate in both directions to twice the rate in one direction above which the directions count as
-/// independent.
+/// Ratio of the rate in both directions to twice the rate in one direction above which the two directions of an adapter
+/// count as independent.
 pub const INDEPENDENT: f64 = 0.97;
 
-/// Message sizes, in bytes, whose windows fit into caches.
+/// Message sizes, in bytes, of windows whose buffers fit into caches.
 const IN_CACHES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
 
 /// Occupancy of shared resources by messages. A field is `None` if it was not measured.
@@ -39,16 +39,17 @@ pub struct MeasuredOccupancy {
     pub copy: Option<f64>,
     /// Bytes per second from one CMP to another CMP of the same node, if the cores could send more.
     pub between_cmps: Option<f64>,
-    /// Time in seconds for which a message occupies an adapter in addition to its bytes: up to 64 B, and above.
+    /// Time in seconds for which a message occupies an adapter in addition to its bytes. The first gap applies to
+    /// messages up to 64 B, the second gap to larger messages.
     pub gaps: Option<[f64; 2]>,
 }
 
 impl MeasuredOccupancy {
-    /// Derives the occupancy of resources from the samples of `level`.
+    /// Derives the occupancy of resources from the samples of the network level `level`.
     pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
         let windows = WindowSamples { samples, level };
         // The rate of several pairs is used if it exceeds the rate of one core. A single message uses all resources
-        // that it occupies in a window, so a window that is slower per byte has another cause.
+        // that it occupies in a window, so another cause makes a window slower per byte.
         let window = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
         let one = window.into_iter().chain(windows.of_a_message()).max_by(f64::total_cmp);
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
@@ -75,20 +76,20 @@ impl MeasuredOccupancy {
         }
     }
 
-    /// Returns the gap of messages larger than `above`.
+    /// Returns the gap of messages larger than `above` bytes.
     pub fn gap_above(&self, above: u64) -> f64 {
         self.gaps.map_or(0.0, |gaps| gaps[usize::from(above >= FIRST_UP_TO)])
     }
 }
 
-/// Samples of the windows of a level.
+/// Samples of the windows of a network level.
 struct WindowSamples<'a> {
     samples: &'a Samples,
     level: Level,
 }
 
 impl WindowSamples<'_> {
-    /// Returns the windows with the most concurrent pairs, of this message size or of the greatest size.
+    /// Returns the windows with the most concurrent pairs, of messages of `bytes` bytes or of the greatest size.
     fn of_all_pairs(&self, bytes: Option<u64>) -> Option<&SampleSeries> {
         let all = self.samples.of(self.level, Test::Windows);
         let sized = all.into_iter().filter(|series| bytes.is_none_or(|bytes| series.bytes == bytes));
@@ -113,8 +114,8 @@ impl WindowSamples<'_> {
         found
     }
 
-    /// Returns the bytes per second in both directions together at the greatest message size: the maximum of one pair
-    /// and of all pairs. Returns `None` if only one of them was measured.
+    /// Returns the bytes per second in both directions together at the greatest message size. The result is the maximum
+    /// of the windows of one pair and of all pairs. Returns `None` if only one of these windows was measured.
     fn both_ways_of_all_pairs(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::BothWays);
         let most = all.last()?.bytes;
@@ -130,13 +131,13 @@ impl WindowSamples<'_> {
         (bytes > 0 && rest > 0.0).then(|| bytes as f64 / rest)
     }
 
-    /// Returns the time of half a round trip, seconds.
+    /// Returns the time of half a round trip of a message, seconds.
     fn alone(&self, bytes: u64) -> Option<f64> {
         Some(self.samples.median(self.level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0)
     }
 
-    /// Returns the seconds per message of all pairs together, excluding the latency of the first message and of the
-    /// answer.
+    /// Returns the seconds per message of all pairs in a window together, excluding the latency of the first message
+    /// and of the answer.
     fn each(&self, series: &SampleSeries) -> Option<f64> {
         let whole = Summary::of(&series.seconds)?.median;
         let rest = whole - self.alone(series.bytes)? - self.alone(0)?;
@@ -144,12 +145,14 @@ impl WindowSamples<'_> {
         Some(rest / messages).filter(|each| *each > 0.0)
     }
 
-    /// Returns the bytes per second in one direction, excluding the start of the first message and the answer.
+    /// Returns the bytes per second of a window in one direction, excluding the start of the first message and the
+    /// answer.
     fn rate(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, f64::from(series.load.max(1)), 2.0)
     }
 
-    /// Returns the bytes per second in both directions together. Windows in both directions have no answer message.
+    /// Returns the bytes per second of a window in both directions together. Windows in both directions have no answer
+    /// message.
     fn both_ways(&self, series: &SampleSeries) -> Option<f64> {
         self.carried(series, 2.0 * f64::from(series.load.max(1)), 1.0)
     }

@@ -1,4 +1,4 @@
-//! Times of each pair of ranks: the tests of PARUS' `network_test2`, implemented on a [`PairPort`].
+//! Message times of each pair of ranks: the tests of PARUS' `network_test2`, implemented on a [`PairPort`].
 //!
 //! ```text
 //! Parameters ─ rounds ─▶ which pairs at a time ─ campaign(PairPort) ─▶ rows of each rank ─▶ four matrices a length

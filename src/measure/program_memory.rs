@@ -1,7 +1,7 @@
 //! Memory that is allocated as in ordinary programs.
 //!
 //! mcpsim allocates its own memory in pages of 2 MiB if the operating system has them. An MPI library copies from such
-//! pages up to twice as fast as from ordinary pages, and code that uses them runs faster. Benchmark buffers must
+//! pages up to twice as fast as from ordinary pages, and code that uses large pages runs faster. Benchmark buffers must
 //! therefore not use mcpsim's allocator.
 
 use std::alloc::System;
@@ -10,9 +10,9 @@ use std::ops::{Deref, DerefMut};
 
 use allocator_api2::vec::Vec as VecIn;
 
-/// A vector whose memory is allocated by the C library's `malloc`.
+/// A vector in memory that the C library's `malloc` allocates.
 ///
-/// If memory is insufficient, the process ends with the usual message of Rust's allocator.
+/// If memory is insufficient, the host process ends with the usual message of Rust's allocator.
 pub struct ProgramVec<T>(VecIn<T, System>);
 
 impl<T: Clone> ProgramVec<T> {
@@ -23,7 +23,7 @@ impl<T: Clone> ProgramVec<T> {
         values
     }
 
-    /// Extends the vector to at least `length` with copies of `value`.
+    /// Extends the vector to at least `length` elements with copies of `value`.
     pub fn make_room(&mut self, length: usize, value: T) {
         let more = length.saturating_sub(self.0.len());
         if more > 0 && self.0.try_reserve_exact(more).is_err() {

@@ -1,14 +1,14 @@
-//! Operations of the two ranks of a pair for one sample of each test.
+//! Operations of the two ranks of a pair for one sample of each message test.
 //!
-//! Both ranks of the pair call each function with the same arguments. Each function returns the seconds of the first
-//! rank. Other ranks may call the functions, and then do nothing.
+//! Both ranks of the pair call each function with the same arguments. The functions return the seconds of the first
+//! rank. Ranks outside the pair may call the functions, and then do not communicate.
 
 use super::port::RankPort;
 
-/// Two ranks that measure together.
+/// Two ranks that measure message times together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RankPair {
-    /// Rank whose clock measures.
+    /// Rank whose clock measures the times.
     pub first: u32,
     /// Rank that answers the first rank.
     pub second: u32,
@@ -35,7 +35,7 @@ pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32
     (port.now() - started) / f64::from(2 * turns)
 }
 
-/// Sends `count` concurrent messages from the first rank, and an empty answer back. Returns the total time.
+/// Sends `count` concurrent messages from the first rank, and an empty answer back. Returns the total time in seconds.
 pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -48,18 +48,18 @@ pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -
     port.now() - started
 }
 
-/// Runs the windows of all `pairs` concurrently.
+/// Runs the windows of all rank pairs in `pairs` concurrently.
 pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     window(port, *pair, bytes, count)
 }
 
-/// Sends `count` blocking messages, computes for `delay` between consecutive messages, and sends an empty answer back.
-/// Returns the total time.
+/// Sends `count` blocking messages, computes for `delay` seconds between consecutive messages, and sends an empty
+/// answer back. Returns the total time.
 ///
-/// The total time is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm: Low-Overhead LogGP
-/// Parameter Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the formulas that use
-/// PRTT.
+/// The total time of the messages is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm:
+/// Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the
+/// formulas that use PRTT.
 pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     let started = port.now();
     if port.rank() == pair.first {
@@ -77,8 +77,8 @@ pub fn train(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, de
     port.now() - started
 }
 
-/// `count` times, the first rank sends, works and receives while the second rank receives, sends and works. Returns the
-/// mean time of one repetition.
+/// The first rank sends, computes and receives while the second rank receives, sends and computes. Both ranks repeat
+/// these operations `count` times. Returns the mean time of one repetition.
 pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, work: f64) -> f64 {
     let started = port.now();
     for _ in 0..count {
@@ -96,8 +96,8 @@ pub fn work_between(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
 }
 
 /// Returns the time of a receive of `count` messages that arrived long before. The first rank asks for the messages,
-/// computes for `delay`, which is longer than the round trip, and then receives (Culler and others: Assessing Fast
-/// Network Interfaces, IEEE Micro 16, 1996).
+/// computes for `delay` seconds, which is longer than the round trip, and then receives (Culler and others: Assessing
+/// Fast Network Interfaces, IEEE Micro 16, 1996).
 pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.send(pair.second, 0);
@@ -113,8 +113,8 @@ pub fn late_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: 
     0.0
 }
 
-/// Returns the remaining time of a receive after `work` without MPI. The receive was posted before its message was
-/// sent, and the message could arrive during the work.
+/// Returns the remaining time of a receive after `work` seconds of computation without MPI. The receive was posted
+/// before its message was sent, and the message could arrive during the computation.
 pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work: f64) -> f64 {
     if port.rank() == pair.first {
         return port.recv_beside(pair.second, bytes, work);
@@ -126,8 +126,8 @@ pub fn posted_receive(port: &mut dyn RankPort, pair: RankPair, bytes: u64, work:
     0.0
 }
 
-/// Sends `count` messages from the first rank of each pair to the second rank of the first pair. This receiver asks for
-/// the messages with empty messages. Returns the time until it has received all messages.
+/// Sends `count` messages from the first rank of each pair to the second rank of the first pair. The receiving rank
+/// requests the messages by empty messages. Returns the time until the receiving rank has received all messages.
 pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let target = pairs[0].second;
     let started = port.now();
@@ -142,9 +142,9 @@ pub fn incast(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u3
     port.now() - started
 }
 
-/// Returns the time of `count` sends whose receives are posted `delay` later. Eager sends end before the receives are
-/// posted if the library can buffer the messages. Meanwhile the receiving rank releases its core, which the sending
-/// rank may share.
+/// Returns the time of `count` sends whose receives are posted `delay` seconds later. Eager sends end before the
+/// receives are posted if the library can buffer the messages. Meanwhile the receiving rank releases its core, which
+/// the sending rank may share.
 pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32, delay: f64) -> f64 {
     if port.rank() == pair.first {
         port.recv(pair.second, 0);
@@ -160,7 +160,8 @@ pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u
     0.0
 }
 
-/// Exchanges `count` messages between both ranks of each pair concurrently. Returns the mean time of `turns` exchanges.
+/// Exchanges `count` messages between the two ranks of each pair concurrently. Returns the mean time of `turns`
+/// exchanges.
 pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -169,7 +170,7 @@ pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count:
     (port.now() - started) / f64::from(turns)
 }
 
-/// Does the exchange of [`exchanges`] once, with a separate buffer for each message.
+/// Executes the message exchange of [`exchanges`] once, with a separate buffer for each message.
 pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };

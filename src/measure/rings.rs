@@ -5,13 +5,13 @@
 //! - Six patterns divide the ranks into rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks. Each pattern is
 //!   measured with the ranks in order and with the ranks in random order. If P is not a multiple of the ring length,
 //!   the last ring is shorter or longer.
-//! - Each rank exchanges a message with both neighbours by each method of [`NeighbourMethod`], and the best method is
-//!   used.
+//! - Each rank exchanges a message with both neighbours by all methods of [`NeighbourMethod`], and the fastest method
+//!   counts.
 //! - There are 21 message sizes: 1 B to 4 KiB by doubling, then 8 sizes at equal ratios up to L_max, which is a 128th
 //!   of a rank's memory, at most 128 MB.
 //! - The bandwidth of a pattern is the mean, over message sizes, of all bytes divided by the time of the slowest rank.
-//!   b_eff is the logarithmic mean of two values: the logarithmic mean over the ordered patterns and that over the
-//!   random patterns.
+//!   b_eff is the logarithmic mean of two values: the logarithmic mean over the ordered patterns and the logarithmic
+//!   mean over the random patterns.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -23,11 +23,11 @@ use super::statistics::Summary;
 
 /// Number of patterns with ordered ranks, and number of patterns with random ranks.
 const PATTERNS: u32 = 6;
-/// Message size in bytes up to which sizes double, and the number of sizes above it, which have equal ratios.
+/// Message size in bytes up to which sizes double, and number of greater sizes, which have equal ratios.
 const DOUBLED: u64 = 4096;
 const FURTHER: i32 = 8;
 
-/// Returns the message sizes, up to L_max.
+/// Returns the message sizes of b_eff, up to L_max.
 pub fn sizes(most: u64) -> Vec<u64> {
     let mut sizes: Vec<u64> =
         (0..).map(|power| 1 << power).take_while(|size| *size <= most.clamp(1, DOUBLED)).collect();
@@ -39,16 +39,16 @@ pub fn sizes(most: u64) -> Vec<u64> {
     sizes
 }
 
-/// Rings of one pattern.
+/// Rings of ranks in one pattern of b_eff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingPattern {
-    /// Index of the pattern: the first six have ordered ranks, the others have random ranks.
+    /// Index of the pattern: the first six patterns have ordered ranks, the others have random ranks.
     pub number: u32,
-    /// Neighbours of each rank in its ring: the previous and the next rank.
+    /// Neighbours of each rank in the ring of the rank: the previous and the next rank.
     pub neighbours: Vec<[u32; 2]>,
 }
 
-/// Returns the patterns for `ranks` ranks, two or more. The result is the same on all ranks. With few ranks some
+/// Returns the ring patterns for `ranks` ranks, two or more. The result is the same on all ranks. With few ranks some
 /// patterns are equal; only the first of equal patterns is included.
 pub fn patterns(ranks: u32) -> Vec<RingPattern> {
     let mut patterns: Vec<RingPattern> = Vec::new();
@@ -109,8 +109,8 @@ fn rings(ranks: u32, length: u32) -> Vec<u32> {
     rings
 }
 
-/// Exchanges messages in all patterns, sizes and methods, `repetitions` times each. All ranks get the samples, which
-/// are the seconds of the slowest rank. `tell` receives the finished fraction of the work.
+/// Exchanges messages in all ring patterns, with all message sizes and methods, `repetitions` times. All ranks get the
+/// samples, which are the seconds of the slowest rank. `tell` receives the finished fraction of the work.
 pub fn measure_rings(
     port: &mut dyn GroupPort,
     most: u64,
@@ -137,17 +137,17 @@ pub fn measure_rings(
     found
 }
 
-/// Returns the number of exchanges per sample, so that the resolution of the clock does not matter. At most the initial
-/// number of b_eff is used.
+/// Returns the number of exchanges per sample, which is so large that the resolution of the clock does not matter. The
+/// number is at most the initial number of b_eff.
 fn turns(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
     const LONG: f64 = 40e-6;
-    // The first run is not timed, because its caches are cold and its connections are new.
+    // The first exchange of a pattern is not timed, because the caches are cold and the connections are new.
     round(port, with, bytes, how, 1);
     let one = round(port, with, bytes, how, 1);
     (LONG / one.max(1e-9)).ceil().clamp(1.0, 300.0)
 }
 
-/// Returns the mean seconds per exchange with both neighbours.
+/// Returns the mean seconds per exchange with both neighbours in a ring.
 fn round(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod, turns: u32) -> f64 {
     port.barrier();
     let started = port.now();
@@ -167,30 +167,32 @@ pub fn slowest(port: &mut dyn RankPort, values: &mut Vec<f64>) {
     port.share(0, values);
 }
 
-/// Measures rings as b_eff does, with three repetitions. Each rank must call this function and gets the result. `tell`
-/// receives the finished fraction of the work.
+/// Measures rings as b_eff does, with three repetitions. Each rank must call this function and gets the results of
+/// b_eff. `tell` receives the finished fraction of the work.
 pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnMut(&str, f64)) -> Option<Effective> {
     let series = measure_rings(port, most, 3, tell);
     Effective::of(&Samples { series, ..Samples::default() }, port.size())
 }
 
-/// Results of the b_eff program for a machine.
+/// Results of the b_eff benchmark for a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effective {
-    /// b_eff, bytes per second.
+    /// Effective bandwidth b_eff, bytes per second.
     pub bandwidth: f64,
-    /// Bandwidth with messages of L_max, bytes per second: ordered patterns, and random patterns.
+    /// Bandwidth with messages of L_max, bytes per second. The first value is that of ordered ring patterns, the second
+    /// that of random patterns.
     pub at_most: [f64; 2],
-    /// Half the time of an exchange of the least message with both neighbours in the ring of all ranks, seconds.
+    /// Half the time of an exchange of messages of the least size with both neighbours in the ring of all ranks,
+    /// seconds.
     pub latency: f64,
-    /// L_max, the greatest message size, bytes.
+    /// Greatest message size L_max of b_eff, bytes.
     pub most_bytes: u64,
     /// Ratio of the longest to the shortest repetition of an exchange, as the median over all exchanges.
     pub spread: f64,
 }
 
 impl Effective {
-    /// Computes the results from the samples of rings; `None` without samples of rings.
+    /// Computes the results of b_eff from the samples of rings; `None` without samples of rings.
     pub fn of(samples: &Samples, ranks: u32) -> Option<Effective> {
         let bandwidth = effective_bandwidth(samples, ranks)?;
         let rings = || samples.series.iter().filter(|series| series.test == Test::Ring);
@@ -212,7 +214,7 @@ impl Effective {
     }
 }
 
-/// Returns, for each of the twelve patterns, the index of the measured pattern that is equal to it.
+/// Returns, for each of the twelve ring patterns of b_eff, the index of an equal pattern that was measured.
 fn stand_ins(ranks: u32) -> Vec<u32> {
     let measured = patterns(ranks);
     let of = |number| {
@@ -232,7 +234,8 @@ pub fn effective_bandwidth(samples: &Samples, ranks: u32) -> Option<f64> {
     Some(((logarithms[0] + logarithms[1]) / 2.0).exp()).filter(|bandwidth| bandwidth.is_finite())
 }
 
-/// Returns the bandwidth of a pattern, bytes per second: the mean over message sizes of the best method's bandwidth.
+/// Returns the bandwidth of a ring pattern, bytes per second: the mean over message sizes of the fastest method's
+/// bandwidth.
 fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64> {
     let rings: Vec<_> =
         samples.series.iter().filter(|of| of.test == Test::Ring && of.load / METHODS == pattern).collect();
@@ -241,7 +244,7 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     sizes.dedup();
     let best = |bytes: &u64| {
         let of = rings.iter().filter(|series| series.bytes == *bytes);
-        // Of all repetitions of an exchange, the fastest is used.
+        // The fastest of all repetitions of an exchange is used.
         let least = of.filter_map(|series| Some(Summary::of(&series.seconds)?.least)).reduce(f64::min)?;
         Some(2.0 * f64::from(ranks) * *bytes as f64 / least)
     };
@@ -249,7 +252,8 @@ fn pattern_bandwidth(samples: &Samples, ranks: u32, pattern: u32) -> Option<f64>
     if all.is_empty() { None } else { Some(all.iter().sum::<f64>() / all.len() as f64) }
 }
 
-/// Number of methods. The field `load` of a ring's series is pattern · METHODS + method.
+/// Number of methods of exchanging messages in a ring. The field `load` of a ring's sample series is pattern · METHODS
+/// + method.
 pub const METHODS: u32 = NeighbourMethod::ALL.len() as u32;
 
 #[cfg(test)]
@@ -292,7 +296,8 @@ mod tests {
                 }
             }
         }
-        // Two ranks have only one distinct pattern; eight ranks have different patterns with rings of 2, 4 and 8.
+        // Two ranks have only one distinct ring pattern; eight ranks have different patterns with rings of 2, 4 and 8
+        // ranks.
         assert_eq!(patterns(2).len(), 1);
         assert_eq!(patterns(8).iter().filter(|pattern| pattern.number < PATTERNS).count(), 3);
         assert_eq!(pattern(4, 0).neighbours, [[1, 1], [0, 0], [3, 3], [2, 2]]);
@@ -301,8 +306,8 @@ mod tests {
 
     #[test]
     fn the_best_method_is_averaged_over_sizes_then_patterns() {
-        // With two ranks all patterns are equal. The best method moves 100 B in 1 us, 400 MB/s in total, and 300 B in 2
-        // us, 600 MB/s. The mean is 500 MB/s.
+        // With two ranks all ring patterns are equal. The fastest method moves 100 B in 1 us, 400 MB/s in total, and
+        // 300 B in 2 us, 600 MB/s. The mean is 500 MB/s.
         let ring = |load, bytes, seconds: &[f64]| SampleSeries {
             level: None,
             test: Test::Ring,

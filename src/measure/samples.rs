@@ -1,4 +1,4 @@
-//! Series of measured samples, and their CSV format.
+//! Series of measured samples, and the CSV format of samples.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,23 +8,23 @@ use mcpsim_core::units::{Bandwidth, Bytes};
 
 use super::statistics::Summary;
 
-/// Operation whose time a sample contains.
+/// Message test whose time a sample contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
-    /// Half a round trip of a message.
+    /// Half a round trip of a message between two ranks.
     PingPong,
     /// `count` concurrent messages from one rank to another, and an empty answer.
     Window,
     /// A window of few messages that fit into the caches. `load` is also the number of messages.
     ShortWindow,
-    /// Concurrent windows of `load` pairs of ranks.
+    /// Concurrent windows of messages of `load` pairs of ranks.
     Windows,
     /// `count` messages in each direction between the ranks of each of `load` concurrent pairs.
     BothWays,
-    /// Like `BothWays` for all pairs, with a separate buffer for each message. `load` is the total number of messages
-    /// of all pairs in each direction.
+    /// The test `BothWays` for all pairs, with a separate buffer for each message. `load` is the total number of
+    /// messages of all pairs in each direction.
     ManyBuffers,
-    /// Like `ManyBuffers`, after the code of each rank has traversed more memory than the caches hold.
+    /// The test `ManyBuffers` after other code on each rank has traversed more memory than the caches have.
     AfterCode,
     /// One send and an empty answer: PRTT(1, 0, s).
     TrainOfOne,
@@ -40,18 +40,18 @@ pub enum Test {
     PostedReceive,
     /// The first message between two ranks, and an empty answer.
     FirstMessage,
-    /// `count` messages from each of `load` concurrent senders to the same rank.
+    /// `count` messages from each of `load` concurrent senders to one rank.
     Incast,
     /// `count` messages in both directions between the ranks of several pairs, with `load` concurrent transfers.
     Exchange,
     /// A message from the first rank of each of `load` concurrent pairs, and an empty answer.
     OneWay,
-    /// Exchanges of messages between each rank and both its neighbours in a ring.
+    /// Exchanges of messages between each rank and its two neighbours in a ring.
     Ring,
 }
 
 impl Test {
-    /// All tests.
+    /// All message tests.
     pub const ALL: [Test; 17] = [
         Test::PingPong,
         Test::Window,
@@ -72,7 +72,7 @@ impl Test {
         Test::Ring,
     ];
 
-    /// Returns the name of the test in files.
+    /// Returns the name of the message test in files.
     pub const fn name(self) -> &'static str {
         match self {
             Test::PingPong => "ping_pong",
@@ -96,38 +96,39 @@ impl Test {
     }
 }
 
-/// Samples of one test at one level with one message size and load.
+/// Samples of one message test at one network level with one message size and load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleSeries {
-    /// Level that the messages cross; `None` for rings, which cross several levels.
+    /// Network level that the messages cross; `None` for rings, which cross several levels.
     pub level: Option<Level>,
-    /// Test that yields the samples.
+    /// Message test that yields the samples.
     pub test: Test,
-    /// Size of each message.
+    /// Size of each message in bytes.
     pub bytes: u64,
-    /// Number of concurrent transfers on the shared resource; for rings, the index of pattern and method.
+    /// Number of concurrent transfers on the shared resource; for rings, the index of ring pattern and method.
     pub load: u32,
-    /// Messages per sample; for exchanges, messages per rank.
+    /// Number of messages per sample; for exchanges, number of messages per rank.
     pub count: u32,
     /// Samples in the order of measurement, seconds.
     pub seconds: Vec<f64>,
 }
 
-/// All samples of a campaign.
+/// All samples of a measurement campaign.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// Series in the order of measurement.
+    /// Sample series in the order of measurement.
     pub series: Vec<SampleSeries>,
-    /// Largest eager message size of each measured level; `None` if all tested sizes are eager.
+    /// Largest eager message size of each measured network level; `None` if messages of all tested sizes are eager.
     pub eager: Vec<(Level, Option<u64>)>,
-    /// Number of small messages that a rank may have in flight to another rank, for levels at which further sends wait.
+    /// Number of small messages that a rank may have in flight to another rank. Only network levels at which further
+    /// sends wait have an entry.
     pub credits: Vec<(Level, u32)>,
     /// Total bandwidth of all ranks as defined by b_eff, bytes per second.
     pub effective_bandwidth: Option<f64>,
 }
 
 impl Samples {
-    /// Returns the series of a test at a level, in increasing order of message sizes.
+    /// Returns the sample series of a message test at a network level, in increasing order of message sizes.
     pub fn of(&self, level: Level, test: Test) -> Vec<&SampleSeries> {
         let mut found: Vec<&SampleSeries> =
             self.series.iter().filter(|series| series.level == Some(level) && series.test == test).collect();
@@ -135,13 +136,13 @@ impl Samples {
         found
     }
 
-    /// Returns the medians of a test at a level, by message size.
+    /// Returns the median times of a message test at a network level, by message size.
     pub fn medians(&self, level: Level, test: Test) -> Vec<(u64, f64)> {
         let median = |series: &&SampleSeries| Some((series.bytes, Summary::of(&series.seconds)?.median));
         self.of(level, test).iter().filter_map(median).collect()
     }
 
-    /// Returns the median of a test at a level; 0 if it was not measured.
+    /// Returns the median time of a message test at a network level; 0 if the test was not measured.
     pub fn median(&self, level: Level, test: Test, bytes: u64) -> f64 {
         self.medians(level, test).into_iter().find(|(size, _)| *size == bytes).map_or(0.0, |(_, median)| median)
     }
@@ -162,7 +163,8 @@ impl Samples {
         ))
     }
 
-    /// Returns the ratio of the median to the median of `other`, for each series that both samples contain.
+    /// Returns the ratio of the median time to the median time in `other`, for each series that both sets of samples
+    /// contain.
     pub fn ratios_to(&self, other: &Samples) -> Vec<(&SampleSeries, f64)> {
         let key = |of: &SampleSeries| (of.level, of.test, of.load, of.bytes);
         let medians: BTreeMap<_, f64> =
@@ -179,13 +181,13 @@ impl Samples {
         ratios
     }
 
-    /// Returns the mean absolute logarithm of the ratios between the medians and those of `other`.
+    /// Returns the mean absolute logarithm of the ratios between the median times and the median times in `other`.
     pub fn distance(&self, other: &Samples) -> f64 {
         let ratios = self.ratios_to(other);
         ratios.iter().map(|(_, ratio)| ratio.ln().abs()).sum::<f64>() / ratios.len().max(1) as f64
     }
 
-    /// Returns the CSV form, one row per sample.
+    /// Returns the samples as CSV, one row per sample.
     pub fn csv(&self) -> String {
         let mut text = "level,test,bytes,load,messages,sample,seconds\n".to_owned();
         for series in &self.series {
@@ -198,7 +200,7 @@ impl Samples {
         text
     }
 
-    /// Returns texts that describe the series with the most outliers; empty without outliers.
+    /// Returns texts that describe the sample series with the most outliers; empty without outliers.
     pub fn worst_outliers(&self) -> Vec<String> {
         let mut found: Vec<(f64, String)> = Vec::new();
         for series in &self.series {
@@ -214,7 +216,7 @@ impl Samples {
         found.into_iter().take(5).map(|(_, text)| text).collect()
     }
 
-    /// Returns the number of samples and the number of outliers in all series.
+    /// Returns the number of samples and the number of outliers in all sample series.
     pub fn counts(&self) -> (usize, usize) {
         let each = self.series.iter().filter_map(|series| Summary::of(&series.seconds));
         each.fold((0, 0), |(all, apart), summary| (all + summary.count, apart + summary.outliers))

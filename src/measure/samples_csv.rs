@@ -7,7 +7,7 @@ use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 
-/// Columns in order.
+/// Columns of the CSV form in order.
 const COLUMNS: [&str; 7] = ["level", "test", "bytes", "load", "messages", "sample", "seconds"];
 
 impl Samples {
@@ -15,7 +15,8 @@ impl Samples {
     /// no eager thresholds.
     ///
     /// # Errors
-    /// Other columns, unknown levels or tests, invalid numbers, times that are not above zero, no samples.
+    /// The file has other columns, an unknown network level or test, an invalid number, a time that is not above zero,
+    /// or no samples.
     pub fn parse(name: &str, text: &str) -> Result<Samples, ConfigError> {
         let wrong = |line: u64, what: String| ConfigError::new(format!("{name}:{line}: {what}"));
         let mut reader = ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
@@ -42,7 +43,7 @@ impl Samples {
     }
 }
 
-/// Parses a row. Returns its series without samples, and the seconds of its sample.
+/// Parses a CSV row. Returns a sample series without samples, and the seconds of the row's sample.
 fn row(record: &StringRecord) -> Result<(SampleSeries, f64), String> {
     let cell = |column: usize| record.get(column).unwrap_or_default();
     let whole = |column: usize| {

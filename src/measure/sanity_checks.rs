@@ -1,4 +1,4 @@
-//! Sanity checks of samples: impossible values, uncertain medians, and platforms on which the same tests take different
+//! Sanity checks of samples: impossible values, uncertain medians, and platforms on which the measured tests take other
 //! times.
 
 use mcpsim_core::platform::Level;
@@ -10,26 +10,27 @@ use super::rings::Effective;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Mean relative error above which the table of a level does not model the level's half round trips.
+/// Mean relative error above which the cost table of a network level does not model the measured half round trips.
 const FAR_OFF: f64 = 0.25;
-/// Median of the medians' uncertainties above which the medians are unreliable.
+/// Median uncertainty of all medians above which the medians are unreliable.
 const UNSURE: f64 = 0.25;
-/// Least ratio of a message's time to the time of a message with a quarter of its bytes, on any known machine.
+/// Least ratio of a message's time to the time of a message with a quarter of the bytes, on any known machine.
 const FASTER: f64 = 0.5;
 /// Greatest plausible bandwidth between two ranks, bytes per second.
 const MOST: f64 = 10e12;
 
-/// Geometric mean of the ratios of test times above which a platform does not model the machine. The first limit
-/// applies to ping-pongs, the second to other tests, which the model does not reproduce by construction.
+/// Geometric mean of the ratios of simulated to measured test times above which a platform does not model the machine.
+/// The first limit applies to ping-pongs, the second limit applies to other tests, which the model does not reproduce
+/// by construction.
 const OTHER_PING_PONG: f64 = 1.0 + FAR_OFF;
 const OTHER: f64 = 3.0;
-/// Geometric mean of the ratios of test times above which a warning is printed.
+/// Geometric mean of the ratios of simulated to measured test times above which a warning is printed.
 const WARNED: f64 = 1.5;
 
-/// Ratio between the repetitions of an exchange above which the repetitions count as disturbed.
+/// Ratio between the times of repetitions of an exchange above which the repetitions count as disturbed.
 const REPEATED: f64 = 3.0;
 
-/// Comparison of the measured tests with the same tests on the resulting platform.
+/// Comparison of the measured tests with the same tests on the fitted platform.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
     /// Reasons why the platform should not be used.
@@ -38,8 +39,8 @@ pub struct Judgement {
     pub warnings: Vec<String>,
 }
 
-/// Compares the medians of `samples` with those of `again`, which are samples of the same tests on the resulting
-/// platform.
+/// Compares the medians of `samples` with the medians of `again`, which contains samples of the same tests on the
+/// fitted platform.
 pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
     let mut judgement = Judgement::default();
     let ratios = samples.ratios_to(again);
@@ -59,7 +60,8 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
                 level.name(),
                 test.name().replace('_', " "),
             );
-            // The core time of receives of arrived messages grows in steps; the model has only the mean.
+            // The core time of receives of arrived messages grows in steps; the platform model has only the mean of
+            // these times.
             let most = match test {
                 Test::PingPong => OTHER_PING_PONG,
                 Test::LateReceive | Test::PostedReceive => f64::INFINITY,
@@ -75,7 +77,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
     judgement
 }
 
-/// Returns the reasons why `samples` should not be used, one line each. `links` were fitted to these samples.
+/// Returns the reasons why `samples` should not be used, one line each. `links` were fitted to `samples`.
 pub fn doubts(samples: &Samples, links: &[LinkFit]) -> Vec<String> {
     let mut found = Vec::new();
     let ping_pongs = || samples.series.iter().filter(|of| of.test == Test::PingPong);
@@ -169,7 +171,7 @@ pub fn doubts_of_rings(of: &Effective, ranks: u32) -> Vec<String> {
         let times = of.spread;
         found.push(format!("half of the exchanges take {times:.1} times as long in one repetition as in another"));
     }
-    // Exchange times in the ring of all ranks, and in ordered rings.
+    // Least and greatest plausible exchange times in the ring of all ranks, and in ordered rings.
     let (least, most) = (2.0 * of.latency, 2.0 * f64::from(ranks) * of.most_bytes as f64 / of.at_most[0]);
     if most < FASTER * least {
         let bytes = of.most_bytes;
@@ -266,7 +268,7 @@ mod tests {
         assert_eq!(doubts_of_rings(&of(1e-6, 2.9), 2), Vec::<String>::new());
         let expected = "half of the exchanges take 3.1 times as long in one repetition as in another";
         assert_eq!(doubts_of_rings(&of(1e-6, 3.1), 2), [expected]);
-        // Two ranks send 1,000 B in both directions; this takes 4 us.
+        // The test platform lets two ranks send 1,000 B in both directions in 4 us.
         let expected = "exchanges of 1 B take 20.000 us and of 1000 B only 4.000 us";
         assert_eq!(doubts_of_rings(&of(1e-5, 1.0), 2), [expected]);
     }

@@ -1,9 +1,9 @@
-//! Time of a context switch between ranks that share a core, from messages between these ranks.
+//! Time of a context switch between ranks that share a core, derived from messages between such ranks.
 //!
-//! During a message between two ranks on one core, only this core can process the message. The latency of a ping-pong
-//! is therefore core time: the sender polls and finds no message, the operating system switches to the receiver, and
-//! the receiver polls. The duration of this sequence is a `context_switch`. The duration does not depend on the event
-//! for which the receiver waits.
+//! During a message between two ranks on one core, only this one core can process the message. The latency of a
+//! ping-pong is therefore core time: the sender polls and finds no message, the operating system switches to the
+//! receiver, and the receiver polls. The duration of this sequence is the `context_switch` of a platform. The context
+//! switch does not depend on the event for which the receiver waits.
 
 use mcpsim_core::platform::Level;
 
@@ -15,11 +15,11 @@ use super::topology::HostPlace;
 /// Greatest message size in bytes for which the latency is only core time, because the bytes take negligible time.
 const SMALL: u64 = 64;
 
-/// Latency that remains, in seconds: a message between ranks on one core uses no wire.
+/// Least latency in seconds after the context switch is subtracted: a message between ranks on one core uses no wire.
 const LEAST: f64 = 1e-9;
 
 impl LevelPlan {
-    /// Returns whether the ranks of the level's measured pairs are bound to one CPU.
+    /// Returns true if the ranks of the level's measured pairs are bound to one CPU.
     pub fn shares_cpu(&self, places: &[HostPlace]) -> bool {
         let shares = |rank: u32, other: u32| places[rank as usize].shares_cpu(&places[other as usize]);
         self.level == Level::IntraCmp && self.pairs.iter().all(|pair| shares(pair.first, pair.second))
@@ -27,9 +27,9 @@ impl LevelPlan {
 }
 
 impl LinkFit {
-    /// Converts the fit to ranks that share a core. The context switch is the median latency of messages of 1 to 64 B,
-    /// and is subtracted from the latency of all rows. If a row has a lower latency, the remaining part of the switch
-    /// is subtracted from the receive overhead.
+    /// Converts the fitted message costs to ranks that share a core. The context switch is the median latency of
+    /// messages of 1 to 64 B, and is subtracted from the latency of all table rows. If a row has a lower latency, the
+    /// remaining part of the context switch is subtracted from the receive overhead.
     pub fn on_shared_core(mut self) -> LinkFit {
         let row_of = |size: u64| self.rows.iter().find(|row| row.up_to.is_none_or(|end| size <= end));
         let latency = |size: u64| row_of(size).expect("the last row has no end").columns[0].0;

@@ -1,7 +1,7 @@
 //! The tests of a measurement campaign on a simulated machine, where all costs are known.
 //!
-//! mcpsim uses this module to check the tests themselves, and to validate a fitted platform with tests that were not
-//! used for the fit.
+//! mcpsim uses this module to check the tests themselves, and to validate a fitted platform with tests whose results
+//! did not enter the fit.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,21 +22,22 @@ use super::port::{GroupPort, NeighbourMethod, PASSED, RankPort};
 use super::rings::measure_rings;
 use super::samples::Samples;
 
-/// Tag of test messages, and tag of messages that contain values.
+/// Tag of test messages, and tag of messages that contain numbers.
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
-/// Time in seconds from the arrival of the last member to a joint start. This time is longer than the messages to the
-/// members take.
+/// Time in seconds from the arrival of the last rank to a joint start of a collective. The time is longer than the
+/// start messages to the ranks take.
 const TOGETHER: f64 = 1.0;
 
 /// Stack size of a simulated rank, bytes.
 pub(super) const STACK: usize = 256 << 10;
 
-/// Runs the tests of the levels of `plan` on the machine's cores at `sites`, one rank per site. Returns the samples.
+/// Runs the tests of the campaign plan `plan` on the simulated machine's cores at `sites`, one rank per core. Returns
+/// the samples.
 ///
 /// # Errors
-/// The run ends without a result, which these tests do not cause.
+/// The simulation ends without a result, which these tests do not cause.
 pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> Result<Samples, RunError> {
     let plan = plan.clone();
     on_simulated(platform, sites, move |port| measure_levels(port, &plan, &mut |_, _| ()))
@@ -46,7 +47,7 @@ pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> R
 /// because repetitions would be equal.
 ///
 /// # Errors
-/// The run ends without a result.
+/// The simulation ends without a result.
 pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Result<Samples, RunError> {
     on_simulated(platform, sites, move |port| {
         let series = measure_rings(port, most, 1, &mut |_, _| ());
@@ -54,10 +55,10 @@ pub fn simulate_rings(platform: &Platform, sites: Vec<Site>, most: u64) -> Resul
     })
 }
 
-/// Runs the pieces of work of the ranks `firsts`, one rank per node, on a simulated machine.
+/// Runs the pieces of computation of the ranks `firsts`, one rank per node, on a simulated machine.
 ///
 /// # Errors
-/// The run ends without a result.
+/// The simulation ends without a result.
 pub fn simulate_cores(
     platform: &Platform,
     sites: Vec<Site>,
@@ -70,7 +71,7 @@ pub fn simulate_cores(
 /// Times the collectives of `plan` on a simulated machine.
 ///
 /// # Errors
-/// The run ends without a result.
+/// The simulation ends without a result.
 pub fn simulate_collectives(
     platform: &Platform,
     sites: Vec<Site>,
@@ -80,10 +81,10 @@ pub fn simulate_collectives(
     on_simulated(platform, sites, move |port| time_collectives(port, &plan, &mut |_, _| ()))
 }
 
-/// Runs `work` on the machine's cores at `sites`, one rank per site. Returns the result of the first rank.
+/// Runs `work` on the simulated machine's cores at `sites`, one rank per core. Returns the result of the first rank.
 ///
 /// # Errors
-/// The run ends without a result, because `work` does not make matching calls on all ranks.
+/// The simulation ends without a result, because `work` does not make matching calls on all ranks.
 pub(super) fn on_simulated<T: Default + Send + 'static>(
     platform: &Platform,
     sites: Vec<Site>,
@@ -92,7 +93,7 @@ pub(super) fn on_simulated<T: Default + Send + 'static>(
     on_simulated_with(platform, sites, &Progress::default(), work)
 }
 
-/// Does the same as [`on_simulated`]; `progress` can cancel the run.
+/// Runs `work` as [`on_simulated`] does; `progress` can cancel the simulation.
 pub(super) fn on_simulated_with<T: Default + Send + 'static>(
     platform: &Platform,
     sites: Vec<Site>,
@@ -141,7 +142,7 @@ fn memories(platform: &Platform, sites: &[Site]) -> Vec<f64> {
     sites.iter().map(of).collect()
 }
 
-/// A rank that runs the tests, and answers one-sided operations.
+/// A simulated rank that runs the tests, and answers one-sided operations.
 struct Measuring(Fiber);
 
 impl Program for Measuring {
@@ -165,16 +166,17 @@ pub(super) struct Simulated<'a> {
     platform: &'a Platform,
     /// This rank's share of the memory bandwidth of its node.
     memory: f64,
-    /// Factor that slows down this rank's computing because other ranks share its core, even if those ranks sleep.
+    /// Factor that slows down the computation of this rank, because other ranks share its core, even if those ranks
+    /// sleep.
     turns: f64,
-    /// Number of ranks in collectives, from rank 0.
+    /// Number of ranks that take part in collectives, from rank 0.
     members: u32,
     /// Number of collectives that this rank has called.
     collectives: u32,
 }
 
 impl Simulated<'_> {
-    /// Issues a simulator call, and updates the rank's clock.
+    /// Issues a simulator call, and updates the clock of the rank.
     pub fn call<R>(&mut self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         let clock = &mut self.clock;
         self.handle.call(call, |reply| {
@@ -183,7 +185,7 @@ impl Simulated<'_> {
         })
     }
 
-    /// Issues a call that starts a request. Returns the number of the request.
+    /// Issues a simulator call that starts an MPI request. Returns the index of the request.
     pub fn started(&mut self, call: Call) -> u32 {
         self.call(call, |reply| match reply.kind {
             ReplyKind::Started(request) => request,
@@ -191,7 +193,7 @@ impl Simulated<'_> {
         })
     }
 
-    /// Runs a collective among the members.
+    /// Runs a collective among the participating ranks.
     fn collect(&mut self, collective: Collective, root: u32, sizes: Sizes) {
         if self.rank >= self.members {
             return;
@@ -209,7 +211,7 @@ impl Simulated<'_> {
         }
     }
 
-    /// Sends values to rank `to`.
+    /// Sends numbers to rank `to`.
     pub fn tell(&mut self, to: Rank, values: &[f64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let size = Bytes::new(bytes.len() as u64);
@@ -217,7 +219,7 @@ impl Simulated<'_> {
         self.call(Call::Send(message), |_| ());
     }
 
-    /// Receives values from rank `from`.
+    /// Receives numbers from rank `from`.
     pub fn told(&mut self, from: Rank) -> Vec<f64> {
         let bytes = self.call(Call::Recv(pattern(from, TOLD)), |reply| match &mut reply.kind {
             ReplyKind::Completed(completions) => completions[0].payload.take().expect("values were sent"),
@@ -294,7 +296,7 @@ impl RankPort for Simulated<'_> {
     }
 
     fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32) {
-        // Numbers of a rank's buffers: even for receives, odd for sends.
+        // Buffers of a rank have even indices for receives and odd indices for sends.
         let received = |number: u32| Pattern { buffer: Buffer::numbered(2 * number), ..pattern(with, TEST) };
         let sent = |number: u32| Message { buffer: Buffer::numbered(2 * number + 1), ..test(with, bytes) };
         let mut requests: Requests = (0..count).map(|number| self.started(Call::Irecv(received(number)))).collect();
@@ -371,7 +373,7 @@ impl GroupPort for Simulated<'_> {
                 self.call(Call::Complete(requests), |_| ());
             }
             NeighbourMethod::Collective => {
-                // In a ring of two ranks both neighbours are the same rank, which gets both messages as one.
+                // In a ring of two ranks both neighbours are the same rank, which gets the two messages as one message.
                 let mut sizes = vec![0; self.ranks as usize];
                 with.iter().for_each(|to| sizes[*to as usize] += bytes);
                 let sizes: Vec<Bytes> = sizes.into_iter().map(Bytes::new).collect();
@@ -381,7 +383,8 @@ impl GroupPort for Simulated<'_> {
     }
 
     fn among(&mut self, members: u32) {
-        // Ranks that were not members until now have called fewer collectives, so all ranks restart their counts.
+        // Ranks that did not take part until now have called fewer collectives, so all ranks restart their counts of
+        // collectives.
         (self.members, self.collectives) = (members, 0);
     }
 
@@ -389,7 +392,7 @@ impl GroupPort for Simulated<'_> {
         self.collect(collective, root, Sizes::Same(Bytes::new(bytes)));
     }
 
-    /// The clocks of all simulated ranks are equal, so members can agree on a future instant.
+    /// The clocks of all simulated ranks are equal, so the participating ranks can agree on a future instant.
     fn begin_together(&mut self) {
         let now = self.now();
         let begin = if self.rank > 0 {

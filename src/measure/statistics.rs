@@ -1,19 +1,19 @@
 //! Statistics of repeated measurements: medians, quantiles, the uncertainty of medians, and outliers.
 
-/// Summary of values, in the unit of the values.
+/// Summary of measured values, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Number of values.
     pub count: usize,
-    /// Minimum.
+    /// Minimum of the values.
     pub least: f64,
-    /// Lower quartile.
+    /// Lower quartile of the values.
     pub lower_quartile: f64,
-    /// Median.
+    /// Median of the values.
     pub median: f64,
-    /// Upper quartile.
+    /// Upper quartile of the values.
     pub upper_quartile: f64,
-    /// Maximum.
+    /// Maximum of the values.
     pub most: f64,
     /// Number of values further than three interquartile ranges outside the quartiles (Tukey's "far out" values).
     pub outliers: usize,
@@ -45,7 +45,7 @@ impl Summary {
     }
 }
 
-/// Returns the quantile `part` of the `sorted` values by interpolation.
+/// Returns the quantile `part` (0 to 1) of the `sorted` values by interpolation.
 fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
     let (below, rest) = (place.floor() as usize, place.fract());
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn values_far_out_are_counted_and_do_not_move_the_median() {
-        // The quartiles of the eleven values are 10.25 and 11.75, so outliers are above 16.25 or below 5.75.
+        // The quartiles of the eleven test values are 10.25 and 11.75, so outliers are above 16.25 or below 5.75.
         let mut values = vec![9.0, 9.5, 10.0, 10.5, 11.0, 11.0, 11.0, 11.5, 12.0, 12.5, 18.5];
         let summary = Summary::of(&values).unwrap();
         assert_eq!((summary.outliers, summary.median), (1, 11.0));

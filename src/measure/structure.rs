@@ -1,37 +1,40 @@
-//! Hierarchical structure of a machine, derived from the times of its pairs of ranks: nested groups of ranks.
+//! Hierarchical structure of a machine, derived from the message times between pairs of ranks: nested groups of ranks.
 //!
 //! Distances in a tree are ultrametric: all pairs of ranks from two groups that meet at a switch are equally far apart.
-//! Ranks are joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap between the heights
-//! of consecutive joins separates two kinds of pairs.
+//! Ranks are joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap between the
+//! distances of consecutive joins separates two kinds of pairs.
 
 use kodama::{Method, linkage};
 
-/// One kind of pairs of ranks. Kinds are ordered from near to far pairs.
+/// One kind of rank pairs, with similar distances. Kinds are ordered from near to far pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairKind {
-    /// Groups that this kind joins, each with its ranks in order; the groups are in the order of their first ranks.
+    /// Groups of ranks that pairs of this kind join, each with its ranks in order. The groups are in the order of their
+    /// first ranks.
     pub groups: Vec<Vec<u32>>,
-    /// Median distance of the pairs, in the unit of the distances.
+    /// Median distance of the rank pairs, in the unit of the distances.
     pub median: f64,
-    /// Number of ordered pairs of this kind.
+    /// Number of ordered rank pairs of this kind.
     pub pairs: usize,
 }
 
 /// Hierarchical structure of the ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Structure {
-    /// Kinds of pairs. The groups of the last kind contain all ranks.
+    /// Kinds of rank pairs. The groups of the last kind contain all ranks.
     pub kinds: Vec<PairKind>,
-    /// Kind of each ordered pair in row-major order; the diagonal contains an unused 0.
+    /// Kind of each ordered rank pair in row-major order; the diagonal contains an unused 0.
     pub kind_of: Vec<u32>,
-    /// Number of ordered pairs that differ from the median of their kind by more than the precision.
+    /// Number of ordered rank pairs that differ from the median of their kind by more than the precision.
     pub unexplained: usize,
-    /// Pair with the greatest difference: ranks x and y, and the ratio of the pair's time to the median of its kind.
+    /// Rank pair with the greatest difference: ranks x and y, and the ratio of the pair's time to the median of its
+    /// kind.
     pub furthest: Option<(u32, u32, f64)>,
 }
 
-/// Derives the structure of `ranks` ranks (two or more) from `distances` in row-major order, which are above zero
-/// outside the diagonal. Kinds whose medians differ by less than the fraction `precision` are merged.
+/// Derives the structure of `ranks` ranks (two or more) from the distances of rank pairs in row-major order, which are
+/// above zero outside the diagonal. Kinds of rank pairs whose medians differ by less than the fraction `precision` are
+/// merged.
 pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let side = ranks as usize;
     let gap = precision.ln_1p();
@@ -45,7 +48,7 @@ pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
     let mut kinds: Vec<Vec<Vec<u32>>> = Vec::new();
     let mut before: Option<f64> = None;
     for step in joins.steps() {
-        // With average linkage a join may be slightly lower than the previous join.
+        // With average linkage a join of groups may have a slightly smaller distance than the previous join.
         let height = before.map_or(step.dissimilarity, |before| step.dissimilarity.max(before));
         if before.is_none_or(|before| height - before > gap) {
             kinds.push(Vec::new());
@@ -83,7 +86,7 @@ pub fn structure(distances: &[f64], ranks: u32, precision: f64) -> Structure {
 }
 
 impl Structure {
-    /// Iterates over the ordered pairs of a kind with their times.
+    /// Iterates over the ordered rank pairs of a kind with their times.
     fn times<'a>(
         &'a self,
         distances: &'a [f64],
@@ -112,8 +115,8 @@ mod tests {
 
     #[test]
     fn a_tree_of_two_levels_is_found_by_its_groups() {
-        // Nodes have two ranks and switches have two nodes. The distance is 1 within a node, 2 at a switch, and 3
-        // beyond.
+        // The test machine has two ranks per node and two nodes per switch. The distance is 1 within a node, 2 at a
+        // switch, and 3 beyond.
         let of = |x: u32, y: u32| {
             if x / 2 == y / 2 {
                 1.0

@@ -1,4 +1,4 @@
-//! Tests that measurements on simulated machines recover the parameters of these machines.
+//! Tests that measurements on simulated machines recover the parameters of the machines.
 
 use mcpsim_core::platform::{
     Contention, Copies, CopyMemory, CoreRates, Level, Link, LoadColumn, Occupancy as Holds, Placement, Platform, Row,
@@ -14,7 +14,7 @@ mod copies;
 mod effects;
 mod shared_cores;
 
-/// Creates a machine with one measured level.
+/// Creates a measured machine with one measured network level.
 fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMachine {
     MeasuredMachine {
         name: "m".into(),
@@ -29,13 +29,13 @@ fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMa
     }
 }
 
-/// Writes the platform of the machine and reads it; also returns its text.
+/// Writes the platform file of the measured machine and reads it; also returns the text of the file.
 fn written_platform(measured: &MeasuredMachine) -> (Platform, String) {
     let text = measured.text();
     (test_support::load(&text, &[]), text)
 }
 
-/// Creates a row of round numbers; times are in ns.
+/// Creates a table row of message costs with round numbers; times are in ns.
 fn row(above: u64, up_to: u64, latency: u64, bytes_per_us: u64, overheads: [u64; 2]) -> Row {
     Row {
         above: Bytes::new(above),
@@ -53,7 +53,7 @@ fn machine(shape: Shape, link: Link) -> Platform {
     test_support::platform([shape.nodes, shape.cmps, shape.cores], core, [link.clone(), link.clone(), link])
 }
 
-/// Measures `level` on a machine that has `link` at all levels.
+/// Measures the network level `level` on a machine that has `link` at all levels.
 fn found(level: Level, link: Link) -> (Samples, LinkFit) {
     let shape = match level {
         Level::IntraCmp => Shape { nodes: 1, cmps: 1, cores: 2 },
@@ -101,8 +101,8 @@ fn near(found: f64, ns: f64) {
 
 #[test]
 fn logp_parameters_and_the_threshold_come_back() {
-    // Messages take o_s = 120 ns, L = 700 ns, o_r = 80 ns and 1 ns per byte up to 5000 B. Above 5000 B, L is 1500 ns, a
-    // byte takes 0.25 ns, and a handshake takes 400 ns.
+    // Messages take o_s = 120 ns, L = 700 ns, o_r = 80 ns and 1 ns per byte up to 5000 B. Above 5000 B, L is 1500 ns,
+    // one byte takes 0.25 ns, and a handshake takes 400 ns.
     let rows = vec![row(0, 5000, 700, 1000, [120, 80]), row(5000, u64::MAX, 1500, 4000, [120, 80])];
     for level in Level::ALL {
         let link = Link::new(Contention::Ideal, Bytes::new(5000), SimSpan::from_ns(400), rows.clone());
@@ -115,7 +115,7 @@ fn logp_parameters_and_the_threshold_come_back() {
             near(row.columns[0].0, latency);
             near(row.columns[0].1, byte);
         }
-        // The sender is slower than the receiver.
+        // The sender's core is slower than the receiver's core.
         near(fit.rows[0].gap, 120.0);
         let (mean, most, _) = fit.error();
         assert!(mean < 1e-6 && most.abs() < 1e-6);
@@ -124,7 +124,7 @@ fn logp_parameters_and_the_threshold_come_back() {
 
 #[test]
 fn the_gap_is_that_of_the_slowest_part() {
-    // The receiver takes 300 ns per message, the sender 50 ns.
+    // The receiver's core takes 300 ns per message, the sender's core 50 ns.
     let link =
         Link::new(Contention::Ideal, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 900, 8000, [50, 300])]);
     let (_, fit) = found(Level::InterNode, link);
@@ -155,7 +155,8 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
     near(one.1, 1.0);
     assert!((two.1 / one.1 - 1.5).abs() < 0.05 && (two.0 / one.0 - 1.6).abs() < 0.1, "{fit:?}");
     assert!(four.1 > 1.2 * two.1, "{fit:?}");
-    // If the same tests take half as long on the fitted platform, the columns under load become twice as slow.
+    // If the same tests take half as long on the fitted platform, the table columns for concurrent transfers become
+    // twice as slow.
     let mut half = samples.clone();
     half.series.iter_mut().flat_map(|series| &mut series.seconds).for_each(|seconds| *seconds /= 2.0);
     let once = Corrections::default().refined(&samples, &half);
@@ -164,7 +165,7 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
         refined.rows[0].columns[1].1 / two.1
     };
     assert!((slower(&once) - 2.0).abs() < 1e-6);
-    // A correction that does not lengthen the tests is withdrawn and not repeated.
+    // A correction factor that does not lengthen the tests is withdrawn and not repeated.
     let twice = once.refined(&samples, &half);
     assert!((slower(&twice) - 1.0).abs() < 1e-6);
     assert!((slower(&twice.refined(&samples, &half)) - 1.0).abs() < 1e-6);
@@ -173,8 +174,8 @@ fn transfers_at_a_time_cost_what_the_columns_say() {
 
 #[test]
 fn windows_and_rings_are_measured_too() {
-    // Messages are sequential at 1 ns per byte. A window of messages of s bytes takes s ns per message, for any
-    // latency.
+    // The link transfers messages one after another at 1 ns per byte. A window of messages of s bytes takes s ns per
+    // message, for any latency.
     let link =
         Link::new(Contention::Queue, Bytes::MAX, SimSpan::from_ns(1), vec![row(0, u64::MAX, 500, 1000, [10, 10])]);
     let shape = Shape { nodes: 2, cmps: 1, cores: 1 };
@@ -217,8 +218,8 @@ fn collectives_of_a_simulated_machine_grow_with_its_ranks() {
 
 #[test]
 fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
-    // A message takes 1 µs and 1 ns per byte. The two greatest sizes take equal times, which other users of the machine
-    // may cause.
+    // A message takes 1 µs and 1 ns per byte. The messages of the two greatest sizes take equal times, which other
+    // users of the machine may cause.
     let time = |bytes: u64| if bytes < 1 << 19 { 1e-6 + 1e-9 * bytes as f64 } else { 1.5e-3 };
     let sizes = [0, 64, 1024, 16_384, 65_536, 1 << 18, 1 << 19, 1 << 20];
     let series = |bytes| SampleSeries {
@@ -237,13 +238,13 @@ fn noise_at_the_end_of_the_sizes_promises_no_bandwidth_that_was_never_seen() {
     assert!(1.0 / per_byte <= 1.5e9, "{} B/s", 1.0 / per_byte);
 }
 
-/// Measures the occupancy on a machine with this link. All pairs share the link, which connects the machine's two nodes
-/// or is inside its only node.
+/// Measures the occupancy of resources on a machine with the link `link`. All pairs share the link, which connects the
+/// machine's two nodes or is inside the only node.
 fn occupied(level: Level, pairs: u32, link: Link) -> MeasuredOccupancy {
     fitted(level, pairs, link, None).occupancy.unwrap()
 }
 
-/// Measures a machine that has this memory between its CMPs.
+/// Measures a machine that has the memory `memory` between its CMPs.
 fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> LinkFit {
     let shape = match level {
         Level::InterNode => Shape { nodes: 2, cmps: 1, cores: pairs },
@@ -259,8 +260,8 @@ fn fitted(level: Level, pairs: u32, link: Link, memory: Option<CopyMemory>) -> L
     LinkFit::of(&samples, level, &Corrections::default()).unwrap().fair(&samples)
 }
 
-/// Creates a link of the `fair` contention model: a single message takes 1 us and 1 GB/s, and 100 ns on the core of its
-/// sender and of its receiver.
+/// Creates a link of the `fair` contention model: a single message has a latency of 1 us and a bandwidth of 1 GB/s, and
+/// takes 100 ns on the sender's and on the receiver's core.
 fn fair(holds: Holds, gap: u64, copy: Option<u64>) -> Link {
     let bandwidth = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let row = Row {
@@ -277,20 +278,20 @@ fn windows_tell_what_adapters_carry() {
     let rate = |gigabytes: u64| Bandwidth::new(gigabytes * 1_000_000_000);
     let off = |found: Option<f64>, expected: f64| (found.unwrap() / expected - 1.0).abs();
     // The wire has 3 GB/s, of which one message uses a third, and 4 GB/s in both directions together. The gap of 600 ns
-    // per message exceeds the core times.
+    // per message exceeds the overheads of the cores.
     let holds = Holds { capacity: rate(3), duplex: rate(4), ..Holds::default() };
     let found = occupied(Level::InterNode, 8, fair(holds, 600, None));
     assert!(off(found.capacity, 3e9) < 0.02 && off(found.duplex, 4e9) < 0.03, "{found:?}");
     let [first, second] = found.gaps.unwrap();
     assert!((first / 600e-9 - 1.0).abs() < 0.1 && (second / 600e-9 - 1.0).abs() < 0.1, "{found:?}");
-    // Both directions are independent, and adapters do not slow small messages down.
+    // Both directions of an adapter are independent, and adapters do not slow small messages down.
     let found = occupied(Level::InterNode, 2, fair(Holds { capacity: rate(3), ..Holds::default() }, 0, None));
     assert_eq!((found.duplex, found.gaps, found.copy), (None, None, None));
 }
 
 #[test]
 fn windows_tell_what_a_core_copies() {
-    // A single message has 1 GB/s, but a core copies four times as fast.
+    // A single message has a bandwidth of 1 GB/s, but a core copies four times as fast.
     let holds = Holds { copies: Copies::Receiver, ..Holds::default() };
     for level in [Level::IntraCmp, Level::InterCmp] {
         let found = occupied(level, 2, fair(holds.clone(), 0, Some(4)));
@@ -309,7 +310,8 @@ fn windows_tell_what_is_between_cmps() {
     // Eight cores copy 1 GB/s each; the bandwidth from one CMP to the other is 3 GB/s.
     let rate = found(Level::InterCmp, 8, 3).unwrap();
     assert!((rate / 3e9 - 1.0).abs() < 0.02, "{rate}");
-    // If the bandwidth is equal to the demand, or exceeds the demand of one pair, no limit is found.
+    // If the bandwidth between CMPs is equal to the demand of all pairs, or exceeds the demand of one pair, the samples
+    // show no limit.
     assert_eq!(found(Level::InterCmp, 8, 8), None);
     assert_eq!(found(Level::InterCmp, 1, 3), None);
     assert_eq!(found(Level::IntraCmp, 8, 3), None);

@@ -16,10 +16,10 @@ use super::link::{LinkFit, RowFit};
 use super::occupancy::MeasuredOccupancy;
 use super::samples::Samples;
 
-/// Contents of the platform file of a measured machine.
+/// Content of the platform file of a measured machine.
 #[derive(Clone, Debug)]
 pub struct MeasuredMachine {
-    /// Name of the machine.
+    /// Name of the measured machine.
     pub name: String,
     /// Host and method of the measurement, one line each.
     pub provenance: Vec<String>,
@@ -27,19 +27,19 @@ pub struct MeasuredMachine {
     pub shape: Shape,
     /// Compute and memory rates of the cores.
     pub speed: Speed,
-    /// Measured levels, at least one.
+    /// Measured network levels, at least one.
     pub links: Vec<LinkFit>,
-    /// Samples from which the levels were derived.
+    /// Samples from which the network levels were derived.
     pub samples: Samples,
     /// System noise of the cores, and speeds of unequal nodes.
     pub cores: MeasuredCores,
     /// Properties of the MPI library that ran the measurement.
     pub library: MeasuredLibrary,
-    /// Whether system noise is written as keys, not as comments.
+    /// True if system noise is written as keys, not as comments.
     pub states_noise: bool,
 }
 
-/// Upper limit of bandwidths, bytes per second; higher values cannot be measured.
+/// Upper limit of bandwidths, bytes per second; higher bandwidths cannot be measured.
 const MOST_BANDWIDTH: f64 = 1e15;
 
 impl MeasuredMachine {
@@ -78,8 +78,8 @@ impl MeasuredMachine {
         text
     }
 
-    /// Writes whether a rendezvous progresses while its receiver computes. The value is that of the highest level with
-    /// a result.
+    /// Writes to the platform file if a rendezvous progresses while its receiver computes. The value is that of the
+    /// highest network level with a result.
     fn progress(&self, text: &mut String) {
         let told = self.links.iter().rev().find_map(|fit| Some((fit.level, fit.effects.progresses?)));
         let Some((level, progresses)) = told else { return };
@@ -141,7 +141,7 @@ impl MeasuredMachine {
         }
     }
 
-    /// Returns the caches of a CMP if the file contains them. Only the `fair` contention model uses them.
+    /// Returns the caches of a CMP if the platform file contains caches. Only the `fair` contention model uses caches.
     fn caches_of_messages(&self) -> Option<MeasuredCaches> {
         let is_fair = self.links.iter().any(|fit| fit.level == Level::IntraCmp && fit.occupancy.is_some());
         MeasuredCaches::of(&self.samples).filter(|_| is_fair && self.speed.cmp_memory.is_some())
@@ -155,7 +155,7 @@ impl MeasuredMachine {
             text,
             &format!("Copies of all ranks, each message with buffers of its own: {rate} beyond {size} of buffers."),
         );
-        // The value has as many digits as memory_bandwidth, so the written value does not exceed memory_bandwidth.
+        // The written copy bandwidth has as many digits as memory_bandwidth, so it does not exceed memory_bandwidth.
         let moved = (2.0 * copied).min(memory);
         let _ = writeln!(text, "cache = \"{size}\"\ncopy_bandwidth = \"{:.2} GB/s\"", (moved / 1e9).max(0.01));
     }
@@ -164,8 +164,8 @@ impl MeasuredMachine {
         text.push('\n');
         let (fit, copied) = match self.links.iter().find(|fit| fit.level == level) {
             Some(fit) => (fit, false),
-            // A level without pairs of ranks is copied from the next nearer level, or otherwise from the next farther
-            // level.
+            // A network level without pairs of ranks is copied from the next nearer level, or otherwise from the next
+            // farther level.
             None => match self.links.iter().rev().find(|fit| fit.level < level).or(self.links.first()) {
                 Some(fit) => (fit, true),
                 None => return,
@@ -190,7 +190,7 @@ impl MeasuredMachine {
     }
 }
 
-/// Writes the table of a level. A comment states the deviation of the table from the measurements.
+/// Writes the table of a network level. A comment states the deviation of the table from the measurements.
 pub(super) fn link(text: &mut String, fit: &LinkFit) {
     let least = fit.least_latency();
     let (fit, is_raised) = fit.clone().with_least_handshake();
@@ -236,7 +236,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
             ),
         );
     }
-    // The bound of a rate from windows is the time per byte of its row.
+    // The upper limit of a copy rate from windows is the time per byte of its table row.
     let bound = fit.rows.iter().filter(|row| row.copy == Some(row.columns[0].1)).count();
     if bound > 0 {
         let s = if bound == 1 { "" } else { "s" };
@@ -253,7 +253,7 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
     }
     if let Some(MeasuredOccupancy { capacity, duplex, copy, .. }) = fit.occupancy {
-        // Within a node there are no adapters, even if the level was copied from the level between nodes.
+        // Within a node there are no adapters, even if the level's costs were copied from the level between nodes.
         let [capacity, duplex] = [capacity, duplex].map(|rate| rate.filter(|_| fit.level == Level::InterNode));
         for (key, stated) in [("capacity", capacity), ("duplex", duplex), ("copy_bandwidth", copy)] {
             stated.iter().for_each(|rate| _ = writeln!(text, "{key} = \"{}\"", bandwidth(1.0 / rate)));
@@ -289,17 +289,17 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     text.push_str("]\n");
 }
 
-/// Returns the copy time of a core in seconds per byte for an interval of message sizes, if it differs from the level's
-/// value. Messages that fit into caches are copied faster, so a message is copied at least as fast as it is
-/// transferred.
+/// Returns the copy time of a core in seconds per byte for an interval of message sizes, if this time differs from the
+/// value of the network level. Messages that fit into caches are copied faster, so a message is copied at least as fast
+/// as it is transferred.
 fn copied(fit: &LinkFit, row: &RowFit) -> Option<f64> {
     let byte = row.columns[0].1;
     let bound = fit.occupancy.and_then(|of| of.copy).filter(|copy| byte * copy < 1.0).map(|_| byte);
     row.copy.or(bound)
 }
 
-/// Returns the bytes per second from one CMP to another, at the level between CMPs. Returns `None` if the value does
-/// not exceed the copy rate of a core for the largest messages.
+/// Returns the copy rate from one CMP to another in bytes per second, at the network level between CMPs. Returns `None`
+/// if the rate does not exceed the copy rate of a core for the largest messages.
 fn between_cmps(fit: &LinkFit) -> Option<f64> {
     let of = fit.occupancy.filter(|_| fit.level == Level::InterCmp)?;
     let largest = fit.rows.last()?;
@@ -307,9 +307,9 @@ fn between_cmps(fit: &LinkFit) -> Option<f64> {
     of.between_cmps.filter(|rate| rate * byte > 1.01)
 }
 
-/// Limits the bandwidth of a row to that of the adapter, which takes at least `least` seconds per byte, if half round
-/// trips hardly grow for message sizes above `above`. The time of the greatest size does not change, and the latency is
-/// at least `least_latency`.
+/// Limits the bandwidth of a table row to the bandwidth of the adapter, which takes at least `least` seconds per byte,
+/// if half round trips hardly grow for message sizes above `above`. The time of the greatest message size does not
+/// change, and the latency is at least `least_latency`.
 fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     let greatest = row.up_to.unwrap_or(above) as f64;
     row.flat &= row.columns.iter().all(|(_, byte)| *byte >= least);
@@ -321,7 +321,7 @@ fn keep_below(row: &mut RowFit, above: u64, least: f64, least_latency: f64) {
     }
 }
 
-/// Writes a table of the base platform with comments, if the base platform has this table.
+/// Writes a table of the base platform with comments, if the base platform has the table.
 pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]) {
     let Some(value) = base.table().get(key) else { return };
     let table = toml::Table::from_iter([(key.to_owned(), value.clone())]);
@@ -331,14 +331,14 @@ pub(super) fn taken(text: &mut String, base: &Document, key: &str, what: &[&str]
     text.push_str(&written);
 }
 
-/// Writes a one-line comment.
+/// Writes a one-line comment to the platform file.
 pub(super) fn comment(text: &mut String, line: &str) {
-    // Control characters are replaced, because a line break would end the comment.
+    // Control characters are replaced, because a line break would end the comment in the platform file.
     let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let _ = writeln!(text, "# {}", line.trim_end());
 }
 
-/// Formats a time, which is at least the least time that the model permits.
+/// Formats a time for a platform file. The text is at least the least time that the model permits.
 fn span(seconds: f64) -> String {
     let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO);
     format!("{:.4}", span.max(SimSpan::from_ps(1000)))

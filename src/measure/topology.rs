@@ -10,21 +10,21 @@ use super::protocol::RankPair;
 /// A CPU of the operating system, which is a core or a hardware thread of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Number of the CPU in the operating system.
+    /// Identifier of the CPU in the operating system.
     pub cpu: u32,
-    /// Number of the CMP (package).
+    /// Identifier of the CMP (package).
     pub package: u32,
-    /// Number of the core within the CMP.
+    /// Identifier of the core within the CMP.
     pub core: u32,
 }
 
 /// Properties of the host on which a rank runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// Name of the node: the host name, or a name that the user states.
+    /// Name of the rank's node: the host name, or a name that the user states.
     pub node: String,
-    /// Identity of the machine. The identity distinguishes machines with equal host names, and identifies a machine
-    /// with several names.
+    /// Identity of the physical machine. The identity distinguishes machines with equal host names, and identifies a
+    /// machine with several names.
     pub machine: String,
     /// All CPUs of the host; empty if the CPUs are unknown.
     pub cpus: Vec<Cpu>,
@@ -37,26 +37,26 @@ pub struct HostFacts {
 pub enum Binding {
     /// The launcher has bound the rank to a core.
     Launcher,
-    /// The rank must bind itself to this CPU.
+    /// The rank must bind itself to the stated CPU.
     To(u32),
-    /// No core is available for this rank alone.
+    /// No core is available for the rank alone.
     None,
 }
 
 impl HostFacts {
-    /// Returns the package and the core of a CPU.
+    /// Returns the package (CMP) and the core of a CPU.
     fn core(&self, cpu: u32) -> Option<(u32, u32)> {
         self.cpus.iter().find(|of| of.cpu == cpu).map(|of| (of.package, of.core))
     }
 
-    /// Returns the core on which the rank may run, if there is only one.
+    /// Returns the core on which the rank may run, or `None` if the rank may run on several cores.
     fn bound_core(&self) -> Option<(u32, u32)> {
         let mut cores: Vec<Option<(u32, u32)>> = self.allowed.iter().map(|cpu| self.core(*cpu)).collect();
         cores.dedup();
         if cores.len() == 1 { cores[0] } else { None }
     }
 
-    /// Returns the key that identifies the node.
+    /// Returns the key that identifies the node of the host.
     fn node_key(&self) -> (&str, &str) {
         (&self.node, &self.machine)
     }
@@ -68,14 +68,14 @@ pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
-        // No system has more CPUs than this limit.
+        // No system has more CPUs than 65,536, so a longer range is shortened.
         found.extend(first..=last.min(first.saturating_add(1 << 16)));
     }
     Some(found)
 }
 
-/// Assigns a core to each rank. Ranks that the launcher has bound to separate cores stay there; other ranks get free
-/// cores among those permitted to them.
+/// Assigns a core to each rank. Ranks that the launcher has bound to separate cores stay on their cores; every other
+/// rank gets a free core on which the operating system permits it to run.
 pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
     let mut taken: Vec<(&str, (u32, u32))> = Vec::new();
     let mut bindings = vec![Binding::None; seen.len()];
@@ -101,28 +101,28 @@ pub fn bind(seen: &[HostFacts]) -> Vec<Binding> {
 /// Node, CMP and CPU of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPlace {
-    /// Node, identified by the lowest rank on it.
+    /// Node of the rank, identified by the lowest rank on the node.
     pub node: u32,
-    /// CMP (package) within the node.
+    /// CMP (package) of the rank within the node.
     pub package: u32,
-    /// Number of the CPU in the operating system, if the rank may run only on this CPU.
+    /// Identifier of the CPU in the operating system, if the rank may run only on this CPU.
     pub cpu: Option<u32>,
 }
 
 impl HostPlace {
-    /// Returns whether both places are on one CMP.
+    /// Returns true if the two ranks are on one CMP.
     pub fn is_near(&self, other: &HostPlace) -> bool {
         (self.node, self.package) == (other.node, other.package)
     }
 
-    /// Returns whether both ranks are bound to one CPU, so that only one of them runs at a time.
+    /// Returns true if the two ranks are bound to one CPU, so that only one of the ranks runs at a time.
     pub fn shares_cpu(&self, other: &HostPlace) -> bool {
         self.cpu.is_some() && self == other
     }
 }
 
-/// Returns the places of ranks from their hosts and bindings. An unbound rank is placed on the first CMP permitted to
-/// it.
+/// Returns the places of ranks (node, CMP, CPU) from their hosts and bindings. An unbound rank is placed on the first
+/// CMP on which it may run.
 pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     let place = |(of, binding): (&HostFacts, &Binding)| {
         let node = seen.iter().position(|other| other.node_key() == of.node_key()).unwrap_or(0) as u32;
@@ -136,14 +136,14 @@ pub fn places(seen: &[HostFacts], bindings: &[Binding]) -> Vec<HostPlace> {
     seen.iter().zip(bindings).map(place).collect()
 }
 
-/// Returns, for each level that has pairs of ranks, as many disjoint pairs as possible that share the same CMP, the
-/// same node, or the same two nodes.
+/// Returns, for each network level that has pairs of ranks, as many disjoint pairs as possible that share one CMP, one
+/// node, or two nodes.
 pub fn levels(places: &[HostPlace]) -> Vec<LevelPlan> {
     levels_of(places, |_| true)
 }
 
-/// Returns [`levels`] for ranks of which `own` marks those with cores of their own. A level without a pair of such
-/// ranks gets one other pair; several other pairs would be limited by their cores.
+/// Returns [`levels`] for ranks of which `own` marks the ranks that do not share their core. A network level without a
+/// pair of marked ranks gets one pair of other ranks; shared cores would limit several pairs.
 pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan> {
     let on_cores = levels_of(places, |rank| own[rank as usize]);
     let plan = |any: LevelPlan| {
@@ -155,7 +155,7 @@ pub fn levels_on_own_cores(places: &[HostPlace], own: &[bool]) -> Vec<LevelPlan>
 
 fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPlan> {
     let counted = || (0..).zip(places).filter(|(rank, _)| counts(*rank));
-    // Ranks on each CMP of each node.
+    // Ranks on every CMP of every node.
     let mut cmps: Vec<(HostPlace, Vec<u32>)> = Vec::new();
     for (rank, place) in counted() {
         match cmps.iter_mut().find(|(of, _)| of.is_near(place)) {
@@ -192,7 +192,7 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     for (index, (_, ranks)) in nodes.iter().enumerate() {
         apart.extend(nodes[index + 1..].iter().map(|(_, others)| zipped(ranks, others)));
     }
-    // Among equal candidates the first is used, so rank 0 measures if possible.
+    // Among equal CMPs or nodes the first is used, so rank 0 measures if possible.
     let most =
         |found: Vec<Vec<RankPair>>| found.into_iter().rev().max_by_key(Vec::len).filter(|pairs| !pairs.is_empty());
     let all =
@@ -200,8 +200,8 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
     all.into_iter().filter_map(|(level, pairs)| Some(LevelPlan { level, pairs: pairs? })).collect()
 }
 
-/// Returns nodes, CMPs per node and cores per CMP: the number of nodes that have ranks, and the cores of the first
-/// node. If one machine has the names of several nodes, each node has only the cores with its ranks.
+/// Returns the machine shape: the number of nodes that have ranks, and the CMPs and cores of the first node. If one
+/// machine has the names of several nodes, a node consists only of the cores that its ranks use.
 pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
     nodes.sort_unstable();
@@ -248,8 +248,8 @@ fn cores(places: &[HostPlace]) -> Vec<u32> {
     found
 }
 
-/// Returns the sites of the ranks on a machine of `shape`, with cores in the order of ranks. Returns `None` if the
-/// shape is too small.
+/// Returns the cores of the ranks on a machine of shape `shape`, with cores in the order of ranks. Returns `None` if
+/// the shape is too small.
 pub fn sites(places: &[HostPlace], shape: Shape) -> Option<Vec<Site>> {
     let number = |values: &mut Vec<u32>, value: u32| {
         values.iter().position(|other| *other == value).unwrap_or_else(|| {
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(bind(&seen), [Binding::To(1), Binding::Launcher, Binding::None]);
         let all = [0, 1, 2, 3, 4, 5, 6, 7];
         let seen = [host("a", "m", &all), host("b", "m", &all), host("c", "n", &all)];
-        // Two node names of one machine do not share its cores.
+        // Ranks of two node names on one machine do not share the machine's cores.
         assert_eq!(bind(&seen), [Binding::To(0), Binding::To(1), Binding::To(0)]);
     }
 
@@ -349,8 +349,8 @@ mod tests {
 
     #[test]
     fn ranks_that_are_bound_to_one_cpu_share_a_core_and_others_have_theirs() {
-        // One machine has two node names with two ranks each. Ranks of one name share a CPU; the second name is on the
-        // other CMP.
+        // One machine has two node names with two ranks each. Ranks of the first node name share a CPU; the ranks of
+        // the second node name are on the other CMP.
         let seen: Vec<HostFacts> =
             [("a", 0), ("a", 0), ("b", 2), ("b", 2)].map(|(node, cpu)| host(node, "m", &[cpu])).into();
         let places = places(&seen, &bind(&seen));

@@ -10,10 +10,11 @@ use crate::units::SimSpan;
 
 use super::table::{Align, Table};
 
-/// Number of rows in a partition's table. The last row summarises further clusters.
+/// Number of rows in the table of a partition (a range of message lengths). The last row summarises further clusters.
 const MOST_ROWS: usize = 24;
 
-/// Returns a table with the message lengths of a partition, its clusters, and the number of exceptions.
+/// Returns a table with the message lengths of a partition, the clusters of the partition, and the number of
+/// exceptional elements.
 pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> String {
     let last = partition.first + partition.matrices - 1;
     let (from, to) = (parameters.length(partition.first), parameters.length(last));
@@ -23,7 +24,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
     let right = |name| (name, Align::Right);
     let (first, final_) = (format!("at {from} B"), format!("at {to} B"));
     let mut table = Table::new(&[right("cluster"), right("pairs"), right("mean time"), right(&first), right(&final_)]);
-    // Only the clusters with the most pairs are shown, in the order of their times.
+    // The table contains only the clusters with the most rank pairs, in the order of their times.
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|cluster| std::cmp::Reverse(partition.clusters[*cluster].pairs));
     let (shown, others) = order.split_at(count.min(MOST_ROWS));
@@ -54,7 +55,7 @@ pub fn partition_table(parameters: &Parameters, partition: &LengthRange) -> Stri
     text
 }
 
-/// Returns the classes of pairs in an inferred machine, and notes on uncertain results.
+/// Returns a text about the classes of rank pairs in an inferred machine, with notes on uncertain results.
 pub fn guess_summary(guess: &Guess) -> String {
     let shape = guess.shape;
     let mut text = format!("nodes {}, CMPs per node {}, cores per CMP {}\n\n", shape.nodes, shape.cmps, shape.cores);
@@ -69,7 +70,7 @@ pub fn guess_summary(guess: &Guess) -> String {
     text
 }
 
-/// Formats a message time of a matrix.
+/// Formats a message time of a time matrix.
 pub fn span(seconds: f64) -> String {
     SimSpan::from_seconds(seconds).map_or_else(|| format!("{seconds:e} s"), |span| format!("{span:.3}"))
 }

@@ -9,11 +9,11 @@ use super::numbers::{count, percent, share, volume};
 use super::table::{Align, Table};
 use super::tuning::parts_text;
 
-/// Number of rows in the text; the JSON output has all rows.
+/// Number of table rows in the text; the JSON output has all rows.
 const ROWS: usize = 12;
 
-/// Returns the calls of collectives by algorithm, in decreasing order of time. The text is empty if no collective had a
-/// choice of algorithms.
+/// Returns a table of the calls of collectives by algorithm, in decreasing order of time. The text is empty if no
+/// collective had a choice of algorithms.
 pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     let mut rows: Vec<&CollectiveUse> = outcome.collectives.iter().filter(|use_| use_.algorithm.is_some()).collect();
     if rows.is_empty() {
@@ -50,7 +50,7 @@ pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the predicted times with other algorithms of collectives, fastest run first.
+/// Returns a table of the predicted times with other algorithms of collectives, the fastest run first.
 pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
     let Some(all) = &outcome.other_algorithms else { return String::new() };
     if all.is_empty() {

@@ -1,4 +1,5 @@
-//! Comparison of two runs: the calls of each rank, from predicted or measured timelines, and the largest differences.
+//! Comparison of two runs: the timed calls of each rank, from predicted or measured timelines, and the largest
+//! differences.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,14 +12,14 @@ use crate::config::ConfigError;
 use crate::engine::Outcome;
 use crate::units::{SimSpan, signed};
 
-/// A timed call of a rank.
+/// An MPI call or statement of a rank with its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedCall {
-    /// Start in picoseconds since the start of the run.
+    /// Start of the call in picoseconds since the start of the run.
     pub start: u64,
-    /// Duration in picoseconds.
+    /// Duration of the call in picoseconds.
     pub length: u64,
-    /// Name of the MPI function or of the statement.
+    /// Name of the MPI function or of the statement in an application file.
     pub name: String,
 }
 
@@ -63,10 +64,10 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     Ok((0..=most).map(|rank| ranks.remove(&rank).unwrap_or_default()).collect())
 }
 
-/// Number of functions, and number of ranks, that are shown.
+/// Number of functions, and number of ranks, that the comparison shows.
 const MOST: usize = 20;
 
-/// Returns the last characters of a file name, because the column has 16 characters.
+/// Returns the last characters of a file name, because the table column has 16 characters.
 fn end_of(name: &str) -> String {
     match name.chars().count() {
         0..=16 => name.to_owned(),
@@ -74,8 +75,8 @@ fn end_of(name: &str) -> String {
     }
 }
 
-/// Compares two runs in total, by function and by rank, with the largest differences first. Lines have at most 80
-/// columns.
+/// Compares two runs in total, by function and by rank, with the largest differences of time first. Lines have at most
+/// 80 columns.
 pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let seconds = |ps: u64| ps as f64 * 1e-12;
     let [(first, a), (second, b)] = runs;
@@ -151,7 +152,7 @@ mod tests {
     fn the_table_has_80_columns_at_most() {
         let calls = |length: u64| vec![vec![call(0, length, "MPI_Neighbor_alltoallw_and_more_than_that")]];
         let names = ["a/rather/long/path/of/a/recorded/run.trace", "another/rather/long/path/of/a/run.json"];
-        // The calls take a picosecond in the first run and a day in the second run.
+        // The calls take one picosecond in the first run and one day in the second run.
         let text = differences([(names[0], &calls(1)), (names[1], &calls(86_400_000_000_000_000))]);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(text.contains("…orded/run.trace") && text.contains("x 999999"), "{text}");

@@ -10,7 +10,7 @@ use super::table::{Align, Table};
 /// Largest number of measurements that fit in one table.
 pub const MOST_BESIDE: usize = 4;
 
-/// Unit of a compared quantity.
+/// Unit of a quantity that measurements compare.
 #[derive(Clone, Copy)]
 enum Unit {
     Seconds,
@@ -18,10 +18,10 @@ enum Unit {
     MessagesASecond,
 }
 
-/// Function that returns a quantity of one level from samples.
+/// Function that returns a compared quantity of one network level from samples.
 type OfLevel = fn(&Samples, Level) -> Option<f64>;
 
-/// Compared quantities.
+/// Quantities that the comparison of measurements shows.
 const FIGURES: [(&str, Unit, OfLevel); 6] = [
     ("latency", Unit::Seconds, |samples, level| Some(samples.medians(level, Test::PingPong).first()?.1)),
     ("bandwidth", Unit::BytesASecond, |samples, level| most(samples, level, Test::Window, bytes_a_second)),
@@ -31,8 +31,8 @@ const FIGURES: [(&str, Unit, OfLevel); 6] = [
     ("late receive", Unit::Seconds, |samples, level| Some(samples.medians(level, Test::LateReceive).first()?.1)),
 ];
 
-/// Returns one table per level. Each row has the quantities of one measurement, and the ratios of its times to those of
-/// the first measurement. `measured` has names and samples.
+/// Returns one table per network level. A table row has the quantities of one measurement, and the ratios of the
+/// measurement's times to those of the first measurement. `measured` contains names and samples.
 pub fn beside_summary(measured: &[(String, Samples)]) -> String {
     let mut text = String::new();
     for level in Level::ALL {
@@ -75,7 +75,7 @@ fn told(unit: Unit, value: f64) -> String {
     }
 }
 
-/// Returns the maximum of a quantity over the series of a test.
+/// Returns the maximum of a quantity over the sample series of a test.
 fn most(samples: &Samples, level: Level, test: Test, of: fn(&SampleSeries, f64) -> f64) -> Option<f64> {
     let each = samples.of(level, test).into_iter().filter_map(|series| {
         let median = Summary::of(&series.seconds)?.median;
@@ -96,7 +96,7 @@ fn messages_a_second(series: &SampleSeries, seconds: f64) -> f64 {
     f64::from(series.count) / seconds
 }
 
-/// Returns the time that a further message adds to a train of the smallest messages.
+/// Returns the time that a further message adds to a train of back-to-back messages of the smallest size.
 fn in_train(samples: &Samples, level: Level) -> Option<f64> {
     let train = *samples.of(level, Test::Train).first()?;
     let one = samples.median(level, Test::TrainOfOne, train.bytes);
@@ -104,8 +104,8 @@ fn in_train(samples: &Samples, level: Level) -> Option<f64> {
     (train.count > 1 && one > 0.0).then(|| (all - one).max(0.0) / f64::from(train.count - 1))
 }
 
-/// Returns the ratio of a test's times to the times in `first`: the geometric mean over the message sizes that both
-/// have.
+/// Returns the ratio of a test's times to the times in `first`, as the geometric mean over the message sizes in both
+/// sets of samples.
 fn longer(samples: &Samples, first: &Samples, level: Level, test: Test) -> Option<f64> {
     let ratios = samples.ratios_to(first).into_iter();
     let ratios: Vec<f64> = ratios
@@ -142,7 +142,7 @@ mod tests {
         let text = beside_summary(&both);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["inter-node", "eth", "ib"]);
-        // The windows are 8 x 8000 B in 2 x 65 us, and 8 x 1000 B in 9 us.
+        // The message windows of the test are 8 x 8000 B in 2 x 65 us, and 8 x 1000 B in 9 us.
         let cells = |line: &str| {
             line.split("  ").filter(|cell| !cell.is_empty()).map(str::trim).map(str::to_owned).collect::<Vec<_>>()
         };

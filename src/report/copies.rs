@@ -1,4 +1,4 @@
-//! Traffic that copies and compute blocks cause in the memory of nodes, and the delay because ranks share this memory.
+//! Traffic that copies and compute blocks cause in the memory of nodes, and the delay of ranks that share the memory.
 
 use crate::engine::Outcome;
 use crate::profile::SharedKind;
@@ -38,8 +38,8 @@ pub(super) fn copies(outcome: &Outcome) -> String {
     text
 }
 
-/// Returns the utilisation of shared resources. The text is empty if no resource is shared over time, or no resource
-/// was used.
+/// Returns the utilisation of shared resources. The text is empty if the platform shares no resource over time, or the
+/// run used none.
 pub(super) fn utilisation(outcome: &Outcome) -> String {
     if outcome.utilisation.is_empty() {
         return String::new();
@@ -67,12 +67,12 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns the slowdown of memory-bound compute blocks and real code by contention. The text is empty if memory is not
-/// shared over time, or there was no slowdown.
+/// Returns the slowdown of memory-bound compute blocks and real code by contention. The text is empty if the platform
+/// does not share memory over time, or no block was slowed down.
 pub(super) fn blocks(outcome: &Outcome) -> String {
     let Some(blocks) = outcome.blocks else { return String::new() };
     let mut text = format!("  {} computing", of(blocks.count, "block"));
-    // The number of bytes that real code accesses is unknown.
+    // The number of bytes that compiled program code accesses is unknown.
     if blocks.bytes > 0 {
         text.push_str(&format!(" moved {} through memory", volume(blocks.bytes)));
     }
@@ -83,7 +83,7 @@ pub(super) fn blocks(outcome: &Outcome) -> String {
     text + "\n"
 }
 
-/// Formats a count with its noun.
+/// Formats a count with a noun.
 fn of(number: u64, what: &str) -> String {
     format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
 }
@@ -108,7 +108,7 @@ mod tests {
         assert!(copies(&outcome).ends_with("  mean wait for the core 20.00 ns\n"), "{}", copies(&outcome));
         found.begin_through_memory(Bytes::new(1 << 20), 3 << 20);
         (found.slowed, found.busiest_bytes) = (SimSpan::from_ns(500), 3 << 20);
-        // The run uses half of the memory bandwidth.
+        // The test run uses half of the memory bandwidth.
         found.cmp_bytes_per_s = (2.0 * (3 << 20) as f64 / outcome.predicted_s) as u64;
         outcome.copies = Some(found);
         let text = copies(&outcome);

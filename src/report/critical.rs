@@ -8,11 +8,11 @@ use super::headline::{clip, plural};
 use super::numbers::{percent, share};
 use super::table::{Align, Table};
 
-/// Number of rows in each table.
+/// Number of rows in each table of the critical path.
 const ROWS: usize = 10;
 
-/// Returns the ranks and source positions with the largest shares of the critical path. The text is empty if the path
-/// was not recorded.
+/// Returns tables of the ranks and source positions with the largest shares of the critical path. The text is empty if
+/// the path was not recorded.
 pub(super) fn shares(outcome: &Outcome) -> String {
     let Some(path) = outcome.critical_path.as_ref().filter(|path| path.known > SimSpan::ZERO) else {
         return String::new();

@@ -1,4 +1,4 @@
-//! Text for a run that ended without a prediction.
+//! Text about a run that ended without a prediction.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use crate::rank::Rank;
 use super::numbers::count;
 use super::table::{Align, Table};
 
-/// Number of waiting ranks that are shown.
+/// Number of waiting ranks that the text shows.
 const ROWS: usize = 20;
-/// Number of ranks of a deadlock cycle that are shown.
+/// Number of ranks in a deadlock cycle that the text shows.
 const CYCLE: usize = 8;
-/// Width of lines, in columns.
+/// Width of text lines, in columns.
 const WIDTH: usize = 80;
 
 /// Returns one line, followed by the details of a crash or by a table of the ranks that wait in a deadlock. The table
@@ -35,9 +35,9 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
         .collect();
     let widest = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let rank = widest(0).max(4);
-    // Two blanks precede each column. The headings of the first three columns have at most eight characters.
+    // Two blanks precede each table column. The headings of the first three columns have at most eight characters.
     let whole = rank + widest(1).max(8) + widest(2).max(5) + widest(3).max(3) + widest(4) + 5 * 2;
-    // Positions that do not fit into the table are listed below it, without duplicates.
+    // Source positions that do not fit into the table are listed below the table, without duplicates.
     let first = deadlock.waiting.first().map(position).unwrap_or_default();
     let same = deadlock.waiting.len() > 1 && deadlock.waiting.iter().all(|waiting| position(waiting) == first);
     let is_below_once = whole > WIDTH && same && !first.is_empty();
@@ -67,7 +67,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     text
 }
 
-/// Returns at most [`ROWS`] waiting ranks in increasing order. Ranks of the cycle have priority.
+/// Returns at most [`ROWS`] waiting ranks in increasing order. Ranks in the deadlock cycle have priority.
 fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     let members: BTreeSet<Rank> = cycle.iter().copied().collect();
     let (first, rest): (Vec<&Waiting>, Vec<&Waiting>) =
@@ -77,7 +77,7 @@ fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     rows
 }
 
-/// Returns the source position of a waiting rank without its call, which has its own column.
+/// Returns the source position of a waiting rank without the name of its call, which has a separate column.
 fn position(waiting: &Waiting) -> &str {
     let place = waiting.position.as_deref().unwrap_or_default();
     place.strip_prefix(&waiting.call).and_then(|rest| rest.strip_prefix(" at ")).unwrap_or(place)

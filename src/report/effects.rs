@@ -1,4 +1,4 @@
-//! Errors of a validation without each machine effect, and coverage of the intervals of its predictions.
+//! Table of a validation's prediction errors without each machine effect, and coverage of the prediction intervals.
 
 use crate::study::validate::{Coverage, Validation};
 
@@ -6,7 +6,7 @@ use super::headline::{clip, wrapped};
 use super::table::{Align, Table};
 use super::validation::{percent, signed};
 
-/// Returns the share of measured runs inside the 95 % intervals, one line per kind of interval.
+/// Returns the share of measured runs inside the 95 % prediction intervals, one line per kind of interval.
 pub(super) fn coverage(validation: &Validation) -> String {
     let line = |what: &str, found: Option<Coverage>| {
         let Coverage { points, points_inside, runs, runs_inside } = found?;
@@ -19,7 +19,7 @@ pub(super) fn coverage(validation: &Validation) -> String {
     lines.into_iter().flatten().collect()
 }
 
-/// Returns a table of the errors without each machine effect, and the increase of the mean error.
+/// Returns a table of the prediction errors without each machine effect, and the increase of the mean error.
 pub(super) fn effects(validation: &Validation) -> String {
     let Some(found) = &validation.effects else { return String::new() };
     let Some(whole) = found.rows.first() else { return String::new() };

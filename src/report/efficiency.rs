@@ -1,4 +1,4 @@
-//! Text about a run's parallel efficiency and its tolerance of network latency.
+//! Text about the parallel efficiency of a run and about its tolerance of network latency.
 
 use crate::engine::Outcome;
 use crate::platform::Level;
@@ -7,7 +7,7 @@ use crate::profile::LatencyTolerance;
 use super::messages::level_names;
 use super::table::{Align, Table};
 
-/// Returns the POP efficiencies. Each efficiency that is a product precedes its factors.
+/// Returns a table of the POP efficiencies. An efficiency that is a product precedes its factors.
 pub(super) fn table(outcome: &Outcome) -> String {
     let Some(of) = &outcome.efficiencies else { return String::new() };
     let mut table = Table::new(&[("efficiency", Align::Left), ("", Align::Right), ("", Align::Left)]);
@@ -25,7 +25,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
     table.render() + &format!("  predicted time with an ideal network {}\n", of.ideal)
 }
 
-/// Returns the increases of network latency that make the run 1, 2 and 5 % longer.
+/// Returns a text about the increases of network latency that make the run 1, 2 and 5 % longer.
 pub(super) fn tolerance(outcome: &Outcome) -> String {
     let Some(all) = &outcome.latency_tolerance else { return String::new() };
     if all.is_empty() {

@@ -1,4 +1,4 @@
-//! Machine-readable output: the whole Outcome as JSON, the message profile as CSV.
+//! Machine-readable output of a run: the whole Outcome as JSON, the message profile as CSV.
 
 use std::fmt::Write;
 
@@ -10,18 +10,18 @@ use crate::rank::FailureKind;
 
 use super::sizes::{exact_percent, levels};
 
-/// Returns the Outcome as indented JSON. The README lists the keys.
+/// Returns the Outcome of a run as indented JSON. The README lists the keys.
 ///
 /// # Errors
-/// Never for a valid Outcome, but serde's signature requires the error.
+/// The function never fails for a valid Outcome, but serde's signature requires the error.
 pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
     serde_json::to_string_pretty(outcome).map(|text| text + "\n")
 }
 
-/// Returns how a failed program ended, as indented JSON with the key `program`. The README describes the content.
-/// Returns `None` if the program did not cause the failure.
+/// Returns indented JSON with the key `program`, which describes how a failed simulated program ended. The README
+/// describes the content. Returns `None` if the program did not cause the failure.
 ///
-/// The key `mistakes` has earlier findings and the cause of the failure.
+/// The key `mistakes` contains the mistakes that `--check` found earlier and the cause of the failure.
 pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option<String> {
     let last = mistakes_of(error);
     if mistakes.is_empty() && last.is_empty() {
@@ -35,7 +35,7 @@ pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option
     serde_json::to_string_pretty(&end).ok().map(|text| text + "\n")
 }
 
-/// Converts the failure to a list of mistakes of ranks.
+/// Converts the failure of a run to a list of mistakes of ranks.
 fn mistakes_of(error: &RunError) -> Vec<Mistake> {
     match error {
         RunError::Program { rank, error, .. } => {
@@ -68,7 +68,7 @@ fn mistakes_of(error: &RunError) -> Vec<Mistake> {
     }
 }
 
-/// Returns the rank that ended the run, and how it ended the run.
+/// Returns the rank that ended the run, and a JSON description of how the rank ended the run.
 fn ended_by(error: &RunError) -> Option<Value> {
     let (rank, clock, by, number) = match error {
         RunError::Program { rank, clock, error: why } => {
@@ -87,10 +87,11 @@ fn ended_by(error: &RunError) -> Option<Value> {
     Some(json!({ "rank": rank, "by": by, "number": number, "clock_ps": clock, "text": error.to_string() }))
 }
 
-/// Returns the message profile as tidy rows, one row per size interval and level, including intervals without messages.
+/// Returns the message profile of a run as CSV, one row per size interval and network level, including intervals
+/// without messages.
 ///
-/// `up_to` is empty in the last interval. One percentage is relative to the messages of the level, another to those of
-/// the run.
+/// The column `up_to` is empty in the last size interval. One percentage is relative to the messages of the network
+/// level, another to all messages of the run.
 pub fn profile_csv(outcome: &Outcome) -> String {
     let mut text = String::from(
         "above,up_to,level,count,bytes,count_percent_of_level,count_percent_of_all,bytes_percent_of_level,bytes_percent_of_all,\
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
     use crate::report::samples::{busy, empty};
 
-    /// Collects the dotted names of all keys, including the keys in the first entry of each list.
+    /// Collects the dotted names of all JSON keys, including the keys in the first entry of each list.
     fn keys(value: &Value, at: &str, found: &mut Vec<String>) {
         match value {
             Value::Object(map) => {

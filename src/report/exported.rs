@@ -10,20 +10,21 @@ use crate::study::Results;
 /// Name of the expected input in messages of commands that read only exported JSON.
 pub const RUN_OR_STUDY: &str = "the --json output of a run, or study.json of a sweep";
 
-/// Content of an exported JSON file.
+/// Content of an exported JSON file: a run or a study.
 #[derive(Debug)]
 pub enum Exported {
-    /// Output of `--json` of a run.
+    /// Output of `--json` for a run.
     Run(Box<Outcome>),
-    /// File `study.json` of a sweep.
+    /// File `study.json` that a sweep has written.
     Study(Box<Results>),
 }
 
 impl Exported {
-    /// Parses `json`. Error messages contain the file name `name` and the `expected` input.
+    /// Parses the exported JSON text `json`. Error messages contain the file name `name` and the expected input
+    /// `expected`.
     ///
     /// # Errors
-    /// The text is neither a run nor a study, or was edited after it was written.
+    /// The JSON text is neither a run nor a study, or was edited after mcpsim had written it.
     pub fn read(name: &str, json: &str, expected: &str) -> Result<Exported, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
         let value: Value = serde_json::from_str(json).map_err(|error| wrong(format!("not JSON: {error}")))?;

@@ -44,11 +44,11 @@ pub use validation::validation_figures;
 use super::exported::{Exported, RUN_OR_STUDY};
 use crate::config::ConfigError;
 
-/// Returns the figures of `json`, which is the Outcome of a run or the results of a study. `name` is the file name in
-/// messages.
+/// Returns the figures of `json`, which is the Outcome of a run or the results of a study. Error messages contain the
+/// file name `name`.
 ///
 /// # Errors
-/// The text is neither a run nor a study.
+/// The JSON text is neither a run nor a study.
 pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
     let run = match Exported::read(name, json, RUN_OR_STUDY)? {
         Exported::Study(results) => {

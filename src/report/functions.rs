@@ -1,4 +1,4 @@
-//! Profile of calls by function and by source position, as text and CSV.
+//! Profile of MPI calls by function and by source position, as text and CSV.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use crate::profile::{FunctionCalls, FunctionProfile, RankFunction, SiteProfile};
 use super::numbers;
 use super::table::{Align, Table};
 
-/// Number of rows in the text; the JSON and CSV output have all rows.
+/// Number of table rows in the text; the JSON and CSV output have all rows.
 const MOST: usize = 20;
 /// Minimum width of a function name in the text.
 const LEAST_WIDTH: usize = 24;
 
-/// Returns the functions with the most time. The text is empty if the table by source position shows the same
-/// functions.
+/// Returns a table of the MPI functions with the most time. The text is empty if the table by source position shows the
+/// same functions.
 pub(super) fn table(outcome: &Outcome) -> String {
     let functions = outcome.functions.as_deref().unwrap_or_default();
     if functions.is_empty() || are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {
@@ -24,7 +24,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
     most(outcome, "calls of all ranks", rows.collect())
 }
 
-/// Returns the source positions with the most time in calls.
+/// Returns a table of the source positions with the most time in MPI calls.
 pub(super) fn by_site(outcome: &Outcome) -> String {
     let Some(sites) = outcome.sites.as_ref().filter(|sites| !sites.is_empty()) else { return String::new() };
     if sites.iter().all(|one| one.site.is_none()) {
@@ -34,7 +34,8 @@ pub(super) fn by_site(outcome: &Outcome) -> String {
     most(outcome, "calls by position", rows.collect())
 }
 
-/// Returns whether each function has a single call site, so that both tables would have the same rows.
+/// Returns true if each MPI function has a single call site, so that the tables by function and by position would have
+/// the same rows.
 fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     let figures = |calls: &FunctionCalls| (calls.time, calls.calls, calls.bytes);
     let mut of_functions: Vec<_> = functions.iter().map(|one| figures(&one.total)).collect();
@@ -44,7 +45,7 @@ fn are_places(functions: &[FunctionProfile], sites: &[SiteProfile]) -> bool {
     sites.iter().all(|one| one.site.is_some()) && of_functions == of_sites
 }
 
-/// Returns the first rows, with as many columns as fit next to the names into 80 characters.
+/// Returns a table of the rows with the most time, with as many columns as fit next to the names into 80 characters.
 fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -> String {
     let figures: Vec<[String; 6]> = rows
         .iter()
@@ -74,10 +75,10 @@ fn most(outcome: &Outcome, title: &str, rows: Vec<(CallName, &FunctionCalls)>) -
     table.render() + &if rest > 0 { format!("  and {rest} more\n") } else { String::new() }
 }
 
-/// Name of a call in forms of different length.
+/// Name of an MPI call in forms of different length.
 struct CallName {
     whole: String,
-    /// Form that has only file and line.
+    /// Form of the name that has only file and line.
     brief: Option<String>,
 }
 
@@ -86,19 +87,20 @@ impl CallName {
         CallName { whole: name.to_owned(), brief: None }
     }
 
-    /// Returns the name of a function with its call site.
+    /// Returns the name of an MPI function with its call site.
     fn called(function: &str, site: Option<&str>) -> CallName {
         let Some(site) = site else { return CallName::function(function) };
         let brief = site.rsplit_once(" at ").map(|(_, line)| format!("{function} at {line}"));
         CallName { whole: format!("{function} in {site}"), brief }
     }
 
-    /// Returns the number of characters in the shortest form.
+    /// Returns the number of characters in the shortest form of the name.
     fn shortest(&self) -> usize {
         self.brief.as_ref().map_or(usize::MAX, |brief| brief.chars().count()).min(self.whole.chars().count())
     }
 
-    /// Returns the first form of at most `width` characters. If no form fits, returns the end of the last form.
+    /// Returns the first form of the name that has at most `width` characters. If no form fits, returns the end of the
+    /// last form.
     fn within(&self, width: usize) -> String {
         let forms = [Some(&self.whole), self.brief.as_ref()];
         if let Some(text) = forms.into_iter().flatten().find(|text| text.chars().count() <= width) {
@@ -116,8 +118,8 @@ fn share(outcome: &Outcome, calls: &FunctionCalls) -> String {
     format!("{share:.1} %")
 }
 
-/// Returns the profile as tidy rows. Each function has one row over all ranks, in which the rank is empty, and one row
-/// per rank. With source positions, each function has these rows for each position.
+/// Returns the profile of MPI calls as CSV. Each function has one row over all ranks, in which the rank is empty, and
+/// one row per rank. With source positions, a function has such rows for each position.
 pub fn calls_csv(outcome: &Outcome) -> String {
     let mut text = String::from("function,site,rank,calls,bytes,time_ps,mean_ps,least_ps,most_ps\n");
     let mut rows = |function: &str, site: &str, total: &FunctionCalls, per_rank: &[RankFunction]| {
@@ -205,7 +207,7 @@ mod tests {
         assert_eq!(table(&outcome), "", "the table by place says the same");
         let places = by_site(&outcome);
         assert!(places.contains("  isend at halo.toml:20 ") && places.lines().count() == 3, "{places}");
-        // The second call site of one of the functions.
+        // This call site is the second site of one of the functions.
         outcome.sites.as_mut().unwrap().push(first);
         assert_eq!(table(&outcome), alone);
     }

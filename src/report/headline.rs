@@ -7,7 +7,7 @@ use crate::units::SimSpan;
 
 use super::numbers;
 
-/// Width of a report in characters.
+/// Width of a text report in characters.
 const WIDTH: usize = 80;
 
 pub(super) fn headline(outcome: &Outcome) -> String {
@@ -32,7 +32,7 @@ pub(super) fn headline(outcome: &Outcome) -> String {
     format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), results(outcome))
 }
 
-/// Returns the statistics of runs with other seeds; empty if there were no such runs.
+/// Returns a text about the runs with other seeds; empty if the user requested no such runs.
 fn repeats(outcome: &Outcome) -> String {
     let Some(Repeats { runs, mean_s, deviation_s, interval_s: [low, high], .. }) = &outcome.repeats else {
         return String::new();
@@ -48,7 +48,7 @@ fn repeats(outcome: &Outcome) -> String {
     )
 }
 
-/// Returns the results that the application computes from its timers.
+/// Returns a text about the results that the application computes from its timers.
 fn results(outcome: &Outcome) -> String {
     let width = outcome.results.iter().map(|result| result.name.chars().count().min(32)).max().unwrap_or(0).max(16);
     let line = |result: &AppResult| {
@@ -61,9 +61,10 @@ fn results(outcome: &Outcome) -> String {
     outcome.results.iter().map(line).collect()
 }
 
-/// Returns the rank that finished last and thereby determined the predicted time; empty if it is unknown.
+/// Returns a text about the rank that finished last and thereby determined the predicted time; empty if this rank is
+/// unknown.
 fn last_rank(outcome: &Outcome) -> String {
-    // Among equal ranks the lowest is named, so the line is the same in every run.
+    // Among ranks with equal end times the lowest rank is named, so the line is the same in every run.
     let Some(last) = outcome.per_rank.iter().rev().max_by_key(|rank| rank.clock) else { return String::new() };
     if outcome.predicted.as_ps() == 0 || outcome.per_rank.len() < 2 {
         return String::new();
@@ -77,18 +78,18 @@ fn last_rank(outcome: &Outcome) -> String {
     }
 }
 
-/// Returns the number of cores of the machine; saturates on overflow.
+/// Returns the number of cores of the simulated machine; the number saturates on overflow.
 pub(super) fn cores(outcome: &Outcome) -> u64 {
     let [nodes, cmps, cores] = outcome.nct;
     Shape { nodes, cmps, cores }.total_cores()
 }
 
-/// Formats a number with its noun: "1 rank", "16 ranks".
+/// Formats a number with a noun: "1 rank", "16 ranks".
 pub(super) fn plural(number: u64, what: &str) -> String {
     format!("{} {what}{}", numbers::count(number), if number == 1 { "" } else { "s" })
 }
 
-/// Formats two minutes or more in a form such as "1 h 30 min 5 s".
+/// Formats a duration of two minutes or more in a form such as "1 h 30 min 5 s".
 fn in_hours(seconds: f64) -> Option<String> {
     if seconds < 120.0 {
         return None;
@@ -109,7 +110,8 @@ pub(super) fn clip(name: &str, width: usize) -> String {
     format!("{kept}...")
 }
 
-/// Wraps `text` to lines of `first`, then `others` characters. Longer words are divided.
+/// Wraps `text` to lines. The first line has at most `first` characters, later lines at most `others`. Longer words are
+/// divided.
 pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut found: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -131,8 +133,8 @@ pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     found
 }
 
-/// Wraps `text` to lines of 80 characters, each with a newline. Lines after the first are indented by `hanging` blanks.
-/// Words are not divided.
+/// Wraps `text` to lines of at most 80 characters, each with a newline. Lines after the first are indented by `hanging`
+/// blanks. Words are not divided.
 pub fn wrapped(text: &str, hanging: usize) -> String {
     let start = text.len() - text.trim_start().len();
     let mut found = String::new();
@@ -167,7 +169,7 @@ pub(super) fn with_label(head: &str, label: &str, hanging: usize) -> String {
     let mut pairs: Vec<String> = Vec::new();
     for word in label.split(' ') {
         match pairs.last_mut() {
-            // A value may contain blanks.
+            // A value of a label may contain blanks.
             Some(pair) if !word.contains('=') => *pair = format!("{pair} {word}"),
             _ => pairs.push(word.to_owned()),
         }

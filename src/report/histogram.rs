@@ -1,4 +1,5 @@
-//! Messages by exact size, in groups of sizes: shares of count, of volume and, if rates were measured, of time.
+//! Number of messages by exact size, in groups of sizes: shares of count, of volume and, if message times are known, of
+//! time.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,18 +12,18 @@ use crate::units::Bytes;
 use super::numbers::{count, volume};
 use super::table::{Align, Table};
 
-/// Number of messages of each size.
+/// Number of messages of each exact size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
     sizes: BTreeMap<u64, u64>,
 }
 
 impl Histogram {
-    /// Parses lines of the form `count:size`. Lines that start with `#` are ignored. `name` is the file name in
-    /// messages.
+    /// Parses a histogram file with lines of the form `count:size`. Lines that start with `#` are ignored. Error
+    /// messages contain the file name `name`.
     ///
     /// # Errors
-    /// A line has another form.
+    /// A line of the histogram file has another form.
     pub fn read(name: &str, text: &str) -> Result<Histogram, ConfigError> {
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -52,12 +53,12 @@ impl Histogram {
         Ok(Histogram { sizes })
     }
 
-    /// Creates a histogram from pairs of sizes and counts.
+    /// Creates a histogram from pairs of message sizes and counts.
     pub fn of(sizes: impl IntoIterator<Item = (u64, u64)>) -> Histogram {
         Histogram { sizes: sizes.into_iter().collect() }
     }
 
-    /// Returns the text of a histogram file: one `count:size` per line, in increasing order of sizes.
+    /// Returns the text of a histogram file: one `count:size` per line, in increasing order of message sizes.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (size, count) in &self.sizes {
@@ -67,7 +68,7 @@ impl Histogram {
     }
 }
 
-/// Returns the number of messages of each kind, level and exact size as tidy rows.
+/// Returns the number of messages of each kind, network level and exact size as CSV.
 pub fn sorts_csv(sorts: &BTreeMap<MessageSort, u64>) -> String {
     let mut text = String::from("kind,level,bytes,count\n");
     for (MessageSort { kind, level, bytes }, count) in sorts {
@@ -76,7 +77,7 @@ pub fn sorts_csv(sorts: &BTreeMap<MessageSort, u64>) -> String {
     text
 }
 
-/// Groups of message sizes, each with its least and greatest size. There may be gaps between groups.
+/// Groups of message sizes, each with its least and greatest size. Sizes between two groups may belong to no group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups(Vec<RangeInclusive<u64>>);
 
@@ -108,20 +109,20 @@ impl std::str::FromStr for Groups {
     }
 }
 
-/// Time of a message as a function of its size, from measured samples.
+/// Time of a message as a function of the message size, from measured samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// Sizes and seconds, in increasing order of sizes.
+    /// Message sizes and seconds, in increasing order of sizes.
     points: Vec<(u64, f64)>,
 }
 
 impl Rates {
     /// Parses a table with the columns `bytes` and `seconds`, such as `mcpsim measure --samples` writes, and computes
-    /// the median time of each size. Windows of messages (`window`) have priority over `ping_pong`. The lowest load and
-    /// the last level are used.
+    /// the median time of each size. Windows of messages (`window`) have priority over `ping_pong`. Only samples of the
+    /// lowest load and of the last network level are used.
     ///
     /// # Errors
-    /// A column is missing, or a cell is not a number.
+    /// A column of the table is missing, or a cell is not a number.
     pub fn read(name: &str, text: &str) -> Result<Rates, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}: {what}"));
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
@@ -138,9 +139,9 @@ impl Rates {
                 |column: Option<usize>| column.and_then(|column| row.get(column)).unwrap_or("").trim().to_owned();
             let bad = |column| wrong(format!("row {line}: expected {column}; found \"{}\"", text(Some(bytes))));
             let size = text(Some(bytes)).parse::<u64>().map_err(|_| bad("bytes, a whole number"))?;
-            // Samples of other tests may be differences of times, which need not be positive.
+            // Samples of other tests may be differences of times, which may be negative.
             let time = text(Some(seconds)).parse::<f64>().unwrap_or(f64::NAN);
-            // The time of a window is that of all its messages together.
+            // The time of a window is the time of all messages of the window together.
             let of = if text(test) == "window" { text(messages).parse().unwrap_or(1.0) } else { 1.0 };
             let time = time / f64::max(of, 1.0);
             rows.push((text(test), text(level), text(load).parse::<u64>().unwrap_or(0), size, time, line));
@@ -174,8 +175,8 @@ impl Rates {
         Ok(Rates { points: by_size.into_iter().map(|(size, times)| (size, median(times))).collect() })
     }
 
-    /// Returns the time of a message of `size` in seconds by linear interpolation. Beyond the last size the last slope
-    /// applies.
+    /// Returns the time of a message of `size` bytes in seconds by linear interpolation. Beyond the last measured size
+    /// the last slope applies.
     fn seconds(&self, size: u64) -> f64 {
         let place = self.points.partition_point(|(other, _)| *other < size);
         match (place.checked_sub(1).map(|before| self.points[before]), self.points.get(place)) {
@@ -191,25 +192,25 @@ impl Rates {
     }
 }
 
-/// Messages of a group, and their shares of the total in percent.
+/// Messages of a size group, and their shares of all messages in percent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GroupShares {
-    /// Least and greatest size of the group; `None` for sizes outside all groups.
+    /// Least and greatest message size of the group; `None` for sizes outside all groups.
     pub bounds: Option<(u64, u64)>,
-    /// Number of messages.
+    /// Number of messages in the group.
     pub count: u64,
-    /// Volume in bytes.
+    /// Bytes of the messages in the group.
     pub bytes: u64,
-    /// Share of all messages.
+    /// Share of the group in the number of all messages, percent.
     pub count_share: f64,
-    /// Share of all bytes.
+    /// Share of the group in the bytes of all messages, percent.
     pub bytes_share: f64,
-    /// Share of the total time, if rates are known.
+    /// Share of the group in the time of all messages, percent, if message times are known.
     pub time_share: Option<f64>,
 }
 
 impl GroupShares {
-    /// Returns the name of the group: "32–40", or "others".
+    /// Returns the name of the size group: "32–40", or "others".
     pub fn name(&self) -> String {
         match self.bounds {
             Some((from, to)) if from == to => from.to_string(),
@@ -219,7 +220,7 @@ impl GroupShares {
     }
 }
 
-/// Returns the shares of the groups, or of each size if there are no groups. The last row is for sizes outside all
+/// Returns the shares of the size groups, or of each message size without groups. The last row is for sizes outside all
 /// groups.
 pub fn shares(histogram: &Histogram, groups: Option<&Groups>, rates: Option<&Rates>) -> Vec<GroupShares> {
     let each = Groups(histogram.sizes.keys().map(|&size| size..=size).collect());
@@ -258,7 +259,7 @@ pub fn shares(histogram: &Histogram, groups: Option<&Groups>, rates: Option<&Rat
     rows
 }
 
-/// Returns the shares as a text table.
+/// Returns the shares of the size groups as a text table.
 pub fn shares_table(rows: &[GroupShares]) -> String {
     let mut columns = vec![
         ("size, B", Align::Left),
@@ -285,7 +286,7 @@ pub fn shares_table(rows: &[GroupShares]) -> String {
     table.render()
 }
 
-/// Returns the shares as CSV.
+/// Returns the shares of the size groups as CSV.
 pub fn shares_csv(rows: &[GroupShares]) -> String {
     let mut text = String::from("from,to,count,bytes,count_percent,bytes_percent,time_percent\n");
     for row in rows {
@@ -326,7 +327,7 @@ mod tests {
     #[test]
     fn shares_by_hand_with_rates_and_what_is_in_no_group() {
         // Three messages of 100 B, one of 700 B and one of 1000 B have 2000 B. A message takes 1 s at 0 B and 11 s at
-        // 1000 B, so these sizes take 2, 8 and 11 s.
+        // 1000 B, so messages of 100, 700 and 1000 B take 2, 8 and 11 s.
         let histogram = Histogram::read("h", "1:100\n1:700\n2:100\n1:1000").unwrap();
         let rates = Rates::read("r", "bytes,seconds\n0,1\n1000,11\n1000,13\n1000,9\n").unwrap();
         let rows = shares(&histogram, Some(&"0-100,1000".parse().unwrap()), Some(&rates));

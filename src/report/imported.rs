@@ -1,4 +1,4 @@
-//! Summary of a platform that was imported from benchmark files: values from data, and assumed values.
+//! Summary of a platform that was imported from benchmark files, with imported values and assumed values.
 
 use crate::measure::{ImportedKey, ImportedPlatform};
 use crate::platform::Shape;
@@ -6,10 +6,10 @@ use crate::platform::Shape;
 use super::headline::{clip, lines};
 use super::table::{Align, Table};
 
-/// Maximum width in characters of a cell that names the source of values.
+/// Maximum width in characters of a table cell that names the source of values.
 const WIDEST: usize = 36;
 
-/// Returns one row per source. In each level, values from data precede assumed values.
+/// Returns a table with one row per source of values. In each network level, imported values precede assumed values.
 pub fn imported_summary(name: &str, made: &ImportedPlatform) -> String {
     let Shape { nodes, cmps, cores } = made.shape;
     let mut text = format!("{}: ({nodes}, {cmps}, {cores})\n\n", clip(name, 60));

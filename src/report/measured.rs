@@ -1,4 +1,4 @@
-//! Summary of a machine's measurement: the parameters of its levels, and the simulation of the same tests.
+//! Summary of a machine's measurement: the parameters of the network levels, and the simulation of the same tests.
 
 use crate::measure::{LinkFit, MeasuredCaches, MeasuredMachine, Samples, Summary, Test};
 use crate::platform::Level;
@@ -6,7 +6,8 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::{Align, Table};
 
-/// Returns the summary. `again` has samples of the same tests on the fitted platform, or is empty.
+/// Returns the summary of the measurement. `again` contains samples of the same tests on the fitted platform, or is
+/// empty.
 pub fn measured_summary(measured: &MeasuredMachine, again: &Samples) -> String {
     let shape = measured.shape;
     let mut text = format!("{}: ({}, {}, {})\n\n", measured.name, shape.nodes, shape.cmps, shape.cores);
@@ -135,12 +136,12 @@ mod tests {
         };
         let text = measured_summary(&measured, &samples);
         assert!(text.contains("slowdown of code with 1, 2, … computing ranks on a CMP: 1.000, 1.250"), "{text}");
-        // The caches of 38 MB hold eight send buffers of 1 MiB and as many receive buffers per rank, but not 16. Memory
-        // transfers three bytes per copied byte.
+        // The caches of 38 MB have room for eight send buffers of 1 MiB and as many receive buffers per rank, but not
+        // 16. Memory transfers three bytes per copied byte.
         let told = text.lines().find(|line| line.starts_with("caches of a CMP: ")).unwrap();
         let figures: Vec<f64> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
         assert!((32.0..64.0).contains(&figures[0]) && (figures[1] - 3.33).abs() < 0.1, "{told}");
-        // Half of the round trip, of which each direction takes 100 + 200 + 100 ns.
+        // The ping-pong takes half of the round trip, of which each direction takes 100 + 200 + 100 ns.
         assert!(text.contains("  intra-CMP   400 ns"), "{text}");
         assert!(text.contains("  intra-CMP   ping pong       mean   0.0%  greatest   0.0%"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -1,4 +1,4 @@
-//! Tables of messages by level, and between pairs of ranks.
+//! Tables of messages by network level, and between pairs of ranks.
 
 use crate::engine::{Messages, Outcome};
 use crate::platform::Level;
@@ -8,16 +8,16 @@ use crate::units::SimSpan;
 use super::numbers::{count, percent, share, short_count, volume};
 use super::table::{Align, Table};
 
-/// Number of pairs in the text; the JSON output has all pairs.
+/// Number of rank pairs in the text; the JSON output has all pairs.
 const PAIRS: usize = 10;
 
-/// Returns the names of the levels in text. The two-level baseline has no level between node and core.
+/// Returns the names of the network levels in text. The two-level baseline model has no level between node and core.
 pub(super) fn level_names(outcome: &Outcome) -> [&'static str; 3] {
     let near = if ["two-level", "bigsim"].contains(&outcome.model.as_str()) { "intra-node" } else { "intra-CMP" };
     [near, "inter-CMP", "inter-node"]
 }
 
-/// Returns the count, volume, mean size and mean transfer time of messages by level.
+/// Returns a table of the count, volume, mean size and mean transfer time of messages by network level.
 pub(super) fn by_level(outcome: &Outcome) -> String {
     if outcome.messages.count == 0 {
         return "  no messages\n".to_owned();
@@ -52,8 +52,8 @@ pub(super) fn by_level(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns the count, volume and mean transfer time of messages by the least common place of their cores; empty if the
-/// platform states no places.
+/// Returns a table of the count, volume and mean transfer time of messages by the smallest unit of the machine that
+/// contains both cores. The text is empty if the platform states no such units.
 pub(super) fn by_place(outcome: &Outcome) -> String {
     if outcome.by_place.iter().all(|row| row.messages.count == 0) {
         return String::new();
@@ -74,7 +74,7 @@ pub(super) fn by_place(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns the number of messages per level by their source: point-to-point calls, or a collective.
+/// Returns a table of the number of messages per network level by their source: point-to-point calls, or a collective.
 pub(super) fn by_kind(outcome: &Outcome) -> String {
     let Some(kinds) = outcome.kinds.as_ref().filter(|kinds| !kinds.is_empty()) else { return String::new() };
     let mut headings = vec![("by kind", Align::Left), ("count", Align::Right), ("volume", Align::Right)];
@@ -96,13 +96,13 @@ pub(super) fn by_kind(outcome: &Outcome) -> String {
     table.render()
 }
 
-/// Returns the mean time of messages; `None` without messages, or if the sum of their times has saturated.
+/// Returns the mean transfer time of messages; `None` without messages, or if the sum of their times has saturated.
 fn mean_time(messages: Messages) -> Option<SimSpan> {
     let sum = Some(messages.time).filter(|&time| time != SimSpan::MAX)?;
     sum.as_ps().checked_div(messages.count).map(SimSpan::from_ps)
 }
 
-/// Returns the pairs of ranks with the most traffic; empty if pairs were not recorded.
+/// Returns a table of the rank pairs with the most traffic; empty if the run did not record pairs.
 pub(super) fn busiest_pairs(outcome: &Outcome) -> String {
     let Some(pairs) = outcome.pairs.as_ref().filter(|pairs| !pairs.is_empty()) else { return String::new() };
     let mut pairs = pairs.clone();

@@ -1,4 +1,4 @@
-//! Tables of textbook models: their parameters, formulas, sources and errors.
+//! Tables of textbook models: parameters, formulas, sources and errors of the models.
 
 use crate::measure::{COURSE_MESSAGES, Course, LevelModels};
 use crate::platform::{Hockney, LOGP_BYTES, Level, LogGp, Textbook};
@@ -7,8 +7,8 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 use super::table::{Align, Table};
 use super::validation::signed;
 
-/// Returns the tables of all levels. `processors` is P, if known. `courses` has the parameters according to the
-/// measuring methods of university courses; it is empty without a machine.
+/// Returns the tables of all network levels. `processors` is the LogP parameter P, if known. `courses` contains the
+/// parameters according to the measuring methods of university courses; it is empty without a machine.
 pub fn models_summary(
     name: &str,
     processors: Option<u64>,
@@ -63,8 +63,8 @@ pub fn models_summary(
     text
 }
 
-/// Compares t0 and r_inf with the measured times at the smallest and largest message sizes, because a single line may
-/// fit neither of them.
+/// Compares t0 and r_inf of Hockney's model with the measured times at the smallest and largest message sizes, because
+/// a single line may fit neither of these times.
 fn ends(models: &[LevelModels]) -> String {
     let mut table = Table::new(&headings(&["least", "takes", "t0 off", "to", "further bytes at", "r_inf off"]));
     for of in models {
@@ -89,7 +89,7 @@ fn ends(models: &[LevelModels]) -> String {
     format!("\nThe fit at the smallest and largest sizes; off at both if the curve bends\n{}", table.render())
 }
 
-/// Returns LogP's parameters according to the measuring methods of university courses.
+/// Returns a text about LogP's parameters according to the measuring methods of university courses.
 fn course(courses: &[(Level, Course)]) -> String {
     if courses.is_empty() {
         return String::new();
@@ -133,7 +133,7 @@ fn residual(of: &LevelModels, model: Textbook) -> Vec<String> {
     vec![format!("{:.1}%", found.mean * 100.0), most, Bytes::new(found.at).to_string()]
 }
 
-/// Returns one row per parameter: level, model, parameter, value, unit.
+/// Returns one CSV row per parameter: network level, model, parameter, value, unit.
 pub fn models_csv(models: &[LevelModels], courses: &[(Level, Course)]) -> String {
     let mut text = "level,model,parameter,value,unit\n".to_owned();
     let mut row = |level: Level, model: &str, parameter: &str, value: f64, unit: &str| {
@@ -178,7 +178,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// Returns ping-pongs between nodes that take 2 us and 1 ns per byte.
+    /// Returns the models of ping-pongs between nodes that take 2 us and 1 ns per byte.
     pub(in crate::report) fn sample() -> LevelModels {
         let points: Vec<(u64, f64)> =
             [1, 8, 1001, 100_001].map(|bytes| (bytes, 2e-6 + 1e-9 * (bytes - 1) as f64)).to_vec();

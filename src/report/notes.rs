@@ -11,13 +11,13 @@ use super::headline::{clip, cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
 use super::table::{Align, Table};
 
-/// Fraction of the traffic above which a difference of shares causes a note.
+/// Fraction of the traffic above which a difference between shares of traffic causes a note.
 const MUCH: f64 = 0.25;
 
-/// Maximum number of notes on statements that create requests for which no wait follows.
+/// Maximum number of notes on statements of the application that create MPI requests without a wait.
 const MOST_UNWAITED: usize = 5;
 
-/// Returns one line per note; empty without notes.
+/// Returns the notes on a prediction, one line per note; empty without notes.
 pub(super) fn notes(outcome: &Outcome) -> String {
     let mut notes = String::new();
     if outcome.unreceived > 0 {
@@ -82,7 +82,7 @@ pub(super) fn notes(outcome: &Outcome) -> String {
     notes
 }
 
-/// Describes a message, such as "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
+/// Describes a message that no rank received, such as "rank 0 to 1, tag 7, 8 B, by isend at ring.toml:7".
 fn unreceived(message: &UnreceivedMessage) -> String {
     let UnreceivedMessage { from, to, tag, bytes, site, .. } = message;
     let by = site.as_ref().map_or(String::new(), |site| format!(", by {site}"));
@@ -105,7 +105,7 @@ fn ranks_on_a_core(outcome: &Outcome) -> Option<u64> {
     (most > 1).then_some(most)
 }
 
-/// Returns the line about the host: duration of the simulation, its speed, and the number of workers.
+/// Returns the text line about the host: duration of the simulation, its speed, and the number of worker threads.
 pub(super) fn host(outcome: &Outcome) -> String {
     let host = &outcome.host;
     let mut parts = Vec::new();
@@ -125,7 +125,7 @@ pub(super) fn host(outcome: &Outcome) -> String {
     format!("  host: {}\n", parts.join(", "))
 }
 
-/// Returns how the workers used host time; empty without `--host-profile`.
+/// Returns a table that shows how the worker threads used host time; empty without `--host-profile`.
 pub(super) fn host_profile(outcome: &Outcome) -> String {
     let profile = &outcome.host.profile;
     if profile.is_empty() {

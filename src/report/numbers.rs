@@ -2,13 +2,13 @@
 
 use crate::units::SimSpan;
 
-/// Formats up to nine digits exactly with thousands separators, larger numbers with four significant digits: "12,345",
-/// "1.234 G".
+/// Formats a count. Up to nine digits are exact, with thousands separators; larger numbers have four significant
+/// digits: "12,345", "1.234 G".
 pub fn count(number: u64) -> String {
     count_up_to(number, 999_999_999)
 }
 
-/// Formats like [`count`] in at most nine columns.
+/// Formats a count like [`count`] in at most nine columns.
 pub(super) fn short_count(number: u64) -> String {
     count_up_to(number, 9_999_999)
 }
@@ -28,7 +28,7 @@ fn count_up_to(number: u64, exact: u64) -> String {
     scaled(number as f64, 1000.0, &["", "k", "M", "G", "T", "P", "E"], "")
 }
 
-/// Formats a rate, such as "1.235 M messages/s"; "-" if it is not a number.
+/// Formats a rate, such as "1.235 M messages/s"; the text is "-" if the rate is not a number.
 pub fn rate(per_second: f64, what: &str) -> String {
     if !per_second.is_finite() || per_second < 0.0 {
         return format!("- {what}/s");
@@ -69,7 +69,7 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// Returns whether `unit` already has a prefix, as MB/s has. A second prefix is not added.
+/// Returns true if `unit` already has a prefix, such as MB/s. Formatting adds no second prefix.
 fn has_prefix(unit: &str) -> bool {
     let base = unit.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P', 'E']).unwrap_or_default();
     ["B/", "iB/", "b/", "bit/", "flop", "Flop", "FLOP"].iter().any(|known| base.starts_with(known))
@@ -78,7 +78,7 @@ fn has_prefix(unit: &str) -> bool {
 fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
     let mut value = value;
     let mut power = 0;
-    // 999.95 would round to "1000".
+    // The number 999.95 would be rounded to "1000".
     while value >= step * (1.0 - 5e-5) && power + 1 < prefixes.len() {
         value /= step;
         power += 1;
@@ -92,13 +92,13 @@ fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
     format!("{value:.digits$} {}{unit}", prefixes[power]).trim_end().to_owned()
 }
 
-/// Returns the share of `part` in `whole`, at most 1; 0 if `whole` is 0.
+/// Returns the fraction `part` / `whole`, at most 1; 0 if `whole` is 0.
 pub(super) fn share(part: f64, whole: f64) -> f64 {
     let share = part / whole;
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Formats a share as "45.2%"; a small share that would round to zero is "<0.1%".
+/// Formats a fraction as "45.2%"; a small fraction that would round to zero is "<0.1%".
 pub(super) fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent > 0.0 && percent < 0.05 => "<0.1%".to_owned(),
@@ -106,7 +106,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// Returns a bar of `width` columns filled by `share`; a dot marks a small nonzero share.
+/// Returns a text bar of `width` columns that is filled to the fraction `share`; a dot marks a small nonzero fraction.
 pub(super) fn bar(share: f64, width: usize) -> String {
     match (share * width as f64).round() as usize {
         0 if share > 0.0 => ".".to_owned(),

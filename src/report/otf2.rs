@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::timeline::{call_spans, drawn_messages};
 use crate::engine::Outcome;
 
-/// Event of a rank. Events at the same instant are in the order of the variants: a message arrives before its call
-/// ends, and a call ends before the next call starts.
+/// Event of a rank in an OTF2 trace. Events at one instant are in the order of the variants: a message arrives before
+/// its call ends, and a call ends before the next call starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Otf2Event {
     Receive { from: u32, bytes: u64 },
@@ -19,7 +19,8 @@ enum Otf2Event {
 const COLLECTIVE: [&str; 9] = ["arrier", "cast", "ather", "catter", "toall", "educe", "scan", "Scan", "_Comm_"];
 const POINT_TO_POINT: [&str; 7] = ["end", "ecv", "Wait", "Test", "robe", "Cancel", "Start"];
 
-/// Returns the text lines: ranks, regions (calls and statements), then the events of each rank in order of time.
+/// Returns the text lines of the archive: ranks, regions (calls and statements), then the events of each rank in order
+/// of time.
 pub fn otf2_events(outcome: &Outcome) -> String {
     let mut text = String::new();
     let ranks = outcome.timelines.len();

@@ -1,5 +1,5 @@
-//! Report as a single HTML file that needs no network: the file contains the exported data and the code that displays
-//! the data.
+//! Report of a run or study as a single HTML file that needs no network: the file contains the exported data and the
+//! code that displays the data.
 
 mod timeline;
 
@@ -12,25 +12,25 @@ use super::study::bests;
 use crate::config::ConfigError;
 use crate::engine::{Outcome, PairMessages};
 
-/// Template with markup, style and code, into which the data are inserted.
+/// Template of the HTML page with markup, style and code, into which the data are inserted.
 const PAGE: &str = include_str!("page/page.html");
-/// Maximum number of ranks that have a row in the page.
+/// Maximum number of ranks that have a row in the HTML page.
 const MOST_RANKS: usize = 8192;
 /// Maximum number of rank groups per row of the message matrix.
 const MOST_BINS: u64 = 128;
-/// Maximum length of a page in bytes.
+/// Maximum length of an HTML page in bytes.
 const LONGEST: usize = 10_000_000;
 
 fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("{name}: {what}"))
 }
 
-/// Returns the page for `text`: the Outcome of a run, the results of a study, or the table of `mcpsim validate`. `name`
-/// is the file name in messages. `timeline` has the file name and the JSON text that `--timeline` of the same run
-/// wrote.
+/// Returns the HTML page for `text`: the Outcome of a run, the results of a study, or the table of `mcpsim validate`.
+/// Error messages contain the file name `name`. `timeline` contains the file name and the JSON text that `--timeline`
+/// of the same run wrote.
 ///
 /// # Errors
-/// The text has another form, or is too long for a page.
+/// The text has another form, or is too long for an HTML page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
         let expected = "the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate";
@@ -53,7 +53,8 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
                                     results of several",
         ));
     }
-    // The escapes remove `</` and `<!--` from the script element, where they would end the element or start a comment.
+    // The escapes remove `</` and `<!--` from the script element, in which these characters would end the element or
+    // start a comment.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
     let page = PAGE.replacen("@DATA@", &data, 1);
     if page.len() > LONGEST {
@@ -62,7 +63,7 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     Ok(page)
 }
 
-/// Removes the parts of the Outcome that are too large for a page.
+/// Removes the parts of the Outcome that are too large for an HTML page.
 fn run(mut run: Outcome, timeline: Option<(&str, &str)>) -> Result<Value, ConfigError> {
     run.per_rank.truncate(MOST_RANKS);
     run.sizes = None;
@@ -80,7 +81,7 @@ fn run(mut run: Outcome, timeline: Option<(&str, &str)>) -> Result<Value, Config
     Ok(page)
 }
 
-/// Returns the messages between groups of ranks: the first rank of each group, the count and the bytes.
+/// Returns the messages between groups of ranks as JSON: the first rank of each group, the count and the bytes.
 fn matrix(pairs: &[PairMessages], ranks: u32) -> Value {
     let ranks = u64::from(ranks.max(1));
     let bins = ranks.min(MOST_BINS);
@@ -94,7 +95,7 @@ fn matrix(pairs: &[PairMessages], ranks: u32) -> Value {
     json!({ "bins": bins, "cells": cells })
 }
 
-/// Returns the points of each case of a validation table.
+/// Returns the points of each case in a table that `mcpsim validate` has written.
 fn cases(name: &str, text: &str) -> Result<Vec<Value>, ConfigError> {
     let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| wrong(name, error))?.clone();

@@ -17,7 +17,7 @@ type Part = (&'static str, fn(&TransferParts) -> SimSpan);
 /// Kind of contention delay: its name and its accessor.
 type ChargedPart = (&'static str, fn(&ContentionParts) -> SimSpan);
 
-/// All kinds of contention delay, in the order of the report.
+/// All kinds of contention delay, in the order of the text report.
 const CHARGED: [ChargedPart; 10] = [
     ("  core", |parts| parts.core),
     ("  adapter out", |parts| parts.adapter_out),
@@ -35,7 +35,8 @@ const OTHER: &str = "  other";
 /// Caption of the parts.
 const IMBALANCE: &str = "  imbalance: compute time on the path beyond the mean over ranks\n";
 
-/// Returns the parts of the critical path, whose sum is the predicted time; empty if the path was not recorded.
+/// Returns a table of the critical path's parts, whose sum is the predicted time; empty if the run did not record the
+/// path.
 pub(super) fn parts(outcome: &Outcome) -> String {
     let path = &outcome.path;
     let predicted = outcome.predicted.as_ps() as f64;
@@ -80,7 +81,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
                 Level::ALL.map(|level| (path.level(level).total() > SimSpan::ZERO, contention.level(level))).to_vec();
             for (name, part) in CHARGED {
                 let time: SimSpan = charged.iter().map(|(_, parts)| part(parts)).sum();
-                // Times are rounded to a picosecond, so a tiny remainder is not shown.
+                // Times are rounded to a picosecond, so the table omits a tiny remainder.
                 if name == OTHER && time < SimSpan::from_ns(1) {
                     continue;
                 }
@@ -96,10 +97,10 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     text
 }
 
-/// Least saving, as a fraction of the predicted time, that is shown.
+/// Least saving of time, as a fraction of the predicted time, that the table shows.
 const LEAST: f64 = 0.0005;
 
-/// Returns the first-order savings by changes to the machine; empty without savings.
+/// Returns a table of first-order savings of time by changes to the machine; empty without savings.
 pub(super) fn what_if(outcome: &Outcome) -> String {
     let predicted = outcome.predicted.as_ps() as f64;
     let part = |what: &WhatIf| share(what.saved.as_ps() as f64, predicted);

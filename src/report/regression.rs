@@ -8,11 +8,11 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// Maximum number of points that the text lists.
+/// Maximum number of fitted points that the text lists.
 const LISTED: usize = 60;
 
-/// Returns the result of a fit: unknowns with their standard errors, and the differences between the points and the
-/// formula.
+/// Returns the result of a fit as text: unknowns with their standard errors, and the differences between the points and
+/// the formula.
 pub fn regression_summary(fit: &Regression) -> String {
     let points = count(fit.points.len() as u64);
     let s = if fit.points.len() == 1 { "" } else { "s" };
@@ -103,7 +103,7 @@ fn seconds(value: f64) -> String {
     SimSpan::from_seconds(value.abs()).map_or_else(|| format!("{value:.4e} s"), |span| format!("{sign}{span}"))
 }
 
-/// Returns the points of a fit, one row per point.
+/// Returns the points of a fit as CSV, one row per point.
 pub fn regression_csv(fit: &Regression) -> String {
     let mut text = "point,x,time_s,formula_s,off_percent\n".to_owned();
     for point in &fit.points {

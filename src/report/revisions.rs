@@ -1,4 +1,4 @@
-//! Results of a test over revisions: a text table, a CSV table and a list of changes.
+//! Results of a test over the revisions of a program: a text table, a CSV table and a list of changes.
 
 use crate::revisions::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 use crate::units::{SimSpan, signed};
@@ -8,7 +8,7 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// Returns the text summary of a test over revisions.
+/// Returns the text summary of a test over the revisions of a program.
 pub fn revisions_summary(table: &RevisionTable) -> String {
     let rows = &table.revisions;
     let with_arguments = rows.iter().any(|row| !row.arguments.is_empty());
@@ -84,7 +84,7 @@ fn rows_text(table: &RevisionTable) -> String {
     if failed == 0 { format!("{rows} revision{s}") } else { format!("{rows} revision{s}, {failed} without a result") }
 }
 
-/// Returns the changes of a row that exceed noise, one line per change.
+/// Returns the changes of a revision's results that exceed noise, one line per change.
 fn changes(row: &RevisionRow) -> Vec<String> {
     let line = |(what, change): (&str, RevisionChange)| {
         let verb = match (change.verdict, what) {
@@ -111,7 +111,7 @@ fn seconds(value: f64) -> String {
     SimSpan::from_seconds(value).map_or_else(|| format!("{value:.4e} s"), |span| span.to_string())
 }
 
-/// Formats a change with a mark for the result of its significance test.
+/// Formats the change of a result with a mark for its significance test.
 fn change(change: Option<RevisionChange>) -> String {
     change.map_or("-".to_owned(), |change| {
         let mark = match change.verdict {
@@ -135,7 +135,7 @@ fn p_text(p: f64) -> String {
     if p < 1e-3 { format!("{p:.0e}") } else { format!("{p:.3}") }
 }
 
-/// Returns one row per revision and set of arguments.
+/// Returns a CSV table with one row per revision and set of arguments.
 pub fn revisions_csv(table: &RevisionTable) -> String {
     let mut text = "revision,date,subject,arguments,runs,mean_s,deviation_s,least_s,greatest_s,time_change_percent,time_p,time_verdict,\
                     messages,messages_change_percent,messages_verdict,bytes,bytes_change_percent,bytes_verdict,error\n"

@@ -1,12 +1,12 @@
-//! Synthetic outcomes for tests: an ordinary run, a run with a million ranks, and a run without messages.
+//! Synthetic outcomes of runs for tests: an ordinary run, a run with a million ranks, and a run without messages.
 
 use crate::engine::{HostUse, IntervalMessages, LevelTotals, Messages, Outcome, RankTime};
 use crate::platform::{Contention, Level, Shape};
 use crate::profile::{Intervals, LevelParts, MessageProfile, PathParts, TimeParts, TransferParts, WhatIf};
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// Returns the Outcome of a stencil on 16 ranks with halo exchanges and small reductions. Rank 5 has more work than the
-/// others.
+/// Returns the Outcome of a stencil on 16 ranks with halo exchanges and small reductions. Rank 5 computes longer than
+/// the other ranks.
 pub(crate) fn busy() -> Outcome {
     let mut profile = MessageProfile::new(Intervals::default());
     let mut put = |level, size, time, times| {
@@ -50,7 +50,7 @@ pub(crate) fn busy() -> Outcome {
     outcome
 }
 
-/// Returns the Outcome of a million ranks, without a list of ranks.
+/// Returns the Outcome of a run with a million ranks, without a list of ranks.
 pub(crate) fn huge() -> Outcome {
     let mut profile = MessageProfile::new(Intervals::default());
     let put = |level, size| (level, Bytes::new(size), SimSpan::from_us(size));
@@ -94,7 +94,7 @@ pub(crate) fn huge() -> Outcome {
     outcome
 }
 
-/// Returns the Outcome of one rank that does nothing.
+/// Returns the Outcome of a run with one rank that does nothing.
 pub(crate) fn empty() -> Outcome {
     let profile = MessageProfile::new(Intervals::default());
     let alone = RankTime { rank: 0, node: 0, cmp: 0, core: 0, clock: SimTime::ZERO, parts: TimeParts::default() };

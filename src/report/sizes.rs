@@ -1,5 +1,5 @@
-//! Tables of messages by size interval and level: counts, volumes and transfer times. Each value has its share of the
-//! level and its share of the total (figures 12 and 13 of the MCPSim paper).
+//! Tables of messages by size interval and network level: counts, volumes and transfer times. Each value has its share
+//! of the level's total and its share of the run's total (figures 12 and 13 of the MCPSim paper).
 
 use crate::engine::{IntervalMessages, Messages, Outcome};
 use crate::platform::Level;
@@ -9,17 +9,18 @@ use super::messages::level_names;
 use super::numbers::{share, short_count, volume};
 use super::table::{Align, Table};
 
-/// Returns the number of messages by size and level.
+/// Returns a table of the number of messages by size and network level.
 pub(super) fn counts(outcome: &Outcome) -> String {
     distribution(outcome, "count by size", |cell| cell.count, short_count)
 }
 
-/// Returns the number of bytes by message size and level.
+/// Returns a table of the number of bytes by message size and network level.
 pub(super) fn volumes(outcome: &Outcome) -> String {
     distribution(outcome, "volume by size", |cell| cell.bytes, volume)
 }
 
-/// Returns the sums of transfer times by message size and level. The text is empty if a sum overflowed.
+/// Returns a table of the sums of transfer times by message size and network level. The text is empty if a sum
+/// overflowed.
 pub(super) fn times(outcome: &Outcome) -> String {
     let mut all = outcome.profile.iter().flat_map(levels).map(|(_, cell)| u128::from(cell.time.as_ps()));
     if all.by_ref().sum::<u128>() >= u128::from(SimSpan::MAX.as_ps()) {
@@ -28,14 +29,15 @@ pub(super) fn times(outcome: &Outcome) -> String {
     distribution(outcome, "time by size", |cell| cell.time.as_ps(), |ps| SimSpan::from_ps(ps).to_string())
 }
 
-/// Returns the messages of a size interval at the three levels, nearest level first.
+/// Returns the messages of a size interval at the three network levels, the nearest level first.
 pub(super) fn levels(row: &IntervalMessages) -> [(Level, Messages); 3] {
     let levels = &row.levels;
     [(Level::IntraCmp, levels.intra_cmp), (Level::InterCmp, levels.inter_cmp), (Level::InterNode, levels.inter_node)]
 }
 
 fn distribution(outcome: &Outcome, title: &str, value: fn(Messages) -> u64, text: fn(u64) -> String) -> String {
-    // Empty intervals at both ends are omitted. The label "<=" of the first shown interval is then still true.
+    // The table omits empty size intervals at its start and end. The label "<=" of the first shown interval is then
+    // still true.
     let used = |row: &IntervalMessages| levels(row).iter().any(|(_, cell)| cell.count > 0);
     let Some(first) = outcome.profile.iter().position(used) else { return String::new() };
     let last = outcome.profile.iter().rposition(used).unwrap_or(first);
@@ -61,7 +63,7 @@ fn distribution(outcome: &Outcome, title: &str, value: fn(Messages) -> u64, text
     table.render()
 }
 
-/// Formats a percentage without decimals, because four columns of numbers must fit.
+/// Formats a percentage without decimals, because four table columns of numbers must fit.
 fn whole_percent(part: u64, whole: u64) -> String {
     match share(part as f64, whole as f64) * 100.0 {
         percent if percent > 0.0 && percent < 0.5 => "<1%".to_owned(),
@@ -76,7 +78,7 @@ fn interval(row: &IntervalMessages) -> String {
     }
 }
 
-/// Formats a percentage with four decimals, for files.
+/// Formats a percentage with four decimals, for CSV files.
 pub(super) fn exact_percent(part: u64, whole: u64) -> String {
     format!("{:.4}", share(part as f64, whole as f64) * 100.0)
 }

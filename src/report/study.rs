@@ -10,13 +10,14 @@ use super::numbers::{count, share};
 use super::table::{Align, Table};
 use super::tasks::useful;
 
-/// Maximum number of combinations in the text summary. The summary of a larger study shows only the best combinations.
+/// Maximum number of combinations of values in the text summary. The summary of a larger study shows only the best
+/// combinations.
 const LISTED: usize = 400;
 
-/// Returns the results as JSON, with one line per axis and per point.
+/// Returns the results of a study as JSON, with one line per axis and per point.
 ///
 /// # Errors
-/// Never for valid results, but serde's signature requires the error.
+/// The function never fails for valid results, but serde's signature requires the error.
 pub fn study_json(results: &Results) -> serde_json::Result<String> {
     let Results { mcpsim, study, axes, asked, points } = results;
     let mut text =
@@ -32,7 +33,7 @@ pub fn study_json(results: &Results) -> serde_json::Result<String> {
     Ok(text)
 }
 
-/// Writes a key whose value is a list, one line per entry.
+/// Writes a JSON key whose value is a list, one line per list entry.
 fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json::Result<()> {
     text.push_str(&format!(",\n\"{key}\": ["));
     for (index, entry) in entries.iter().enumerate() {
@@ -43,16 +44,16 @@ fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json
     Ok(())
 }
 
-/// Returns the results as tidy rows, one row per point. A row has the point's values, the predicted time and its parts,
-/// the messages, the application's results, and the reason of a failure. Values that are quantities also appear as
-/// plain numbers.
+/// Returns the results of a study as CSV, one row per point. A row has the point's values, the predicted time and the
+/// parts of this time, the messages, the application's results, and the reason of a failure. Values that are quantities
+/// also appear as plain numbers.
 pub fn study_csv(results: &Results) -> String {
     let columns = results.columns();
     let mut table: Vec<Vec<String>> = Vec::new();
     for &column in &columns {
         let values = results.points.iter().map(|point| value(point, column));
         table.push(std::iter::once(column).chain(values.clone()).map(str::to_owned).collect());
-        // Times are in seconds and sizes in bytes, because most programs read values with units as text.
+        // Times are in seconds and sizes in bytes, because most CSV readers take values with units for text.
         if let Some((measure, numbers)) = Measure::of(values).filter(|(measure, _)| *measure != Measure::Number) {
             let heading = format!("{column}{}", measure.suffix());
             table.push(std::iter::once(heading).chain(numbers.iter().map(f64::to_string)).collect());
@@ -92,13 +93,13 @@ fn value<'a>(point: &'a PointResult, column: &str) -> &'a str {
     point.values.get(column).map_or("", String::as_str)
 }
 
-/// Quotes a cell as RFC 4180 requires.
+/// Quotes a CSV cell as RFC 4180 requires.
 pub(super) fn quoted(cell: &str) -> String {
     if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.to_owned() }
 }
 
-/// Returns one row per combination of values: mean, standard deviation, least and greatest time over the seeds,
-/// speed-up, and whether the combination is the best.
+/// Returns CSV with one row per combination of a study's values: mean, standard deviation, least and greatest time over
+/// the seeds, speed-up, and a mark of the best combination.
 pub fn study_summary_csv(results: &Results) -> String {
     let columns = results.own_columns();
     let heads =
@@ -131,19 +132,19 @@ pub fn study_summary_csv(results: &Results) -> String {
     text
 }
 
-/// Best combination among those that do the same work.
+/// Best combination of a study's values among combinations that do the same work.
 pub(super) struct BestPoint {
-    /// Mean predicted time over the runs.
+    /// Mean predicted time of the combination over its runs.
     pub time: SimSpan,
-    /// Number of runs with a prediction, one run per seed.
+    /// Number of runs of the combination with a prediction, one run per seed.
     pub runs: usize,
-    /// Number of other combinations that are as fast.
+    /// Number of other combinations that are as fast as the best.
     pub equals: usize,
     /// Values of the combination as `key=value`, separated by blanks.
     pub label: String,
 }
 
-/// Returns the best combination for each kind of work, in the order of points.
+/// Returns the best combination of a study's values for each kind of work, in the order of points.
 pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     let columns = results.own_columns();
     let best = |best: &Combination| {
@@ -157,8 +158,8 @@ pub(super) fn bests(results: &Results, all: &[Combination]) -> Vec<BestPoint> {
     all.iter().filter(|found| found.best).filter_map(best).collect()
 }
 
-/// Returns the text summary of a study: one row per combination, the best combination, the number of ranks that pays
-/// off, and the number of failures.
+/// Returns the text summary of a study: one row per combination of values, the best combination, the number of ranks
+/// that pays off, and the number of failures.
 pub fn study_summary(results: &Results) -> String {
     let (points, failed) = (results.points.len(), results.failed());
     let mut text = format!("{}: {}", clip(&results.study, 50), plural(points as u64, "point"));
@@ -170,8 +171,8 @@ pub fn study_summary(results: &Results) -> String {
     if all.len() <= LISTED {
         text.push('\n');
         let reasons = reasons(&all, results);
-        // If all rows fit into 80 columns, each row of a failed combination contains the reason. Otherwise the reasons
-        // are listed once below the table.
+        // If all rows fit into 80 columns, the row of a failed combination contains the reason of the failure.
+        // Otherwise the reasons are listed once below the table.
         let whole = listed(results, &all, |why| why.to_owned());
         let fits = whole.lines().count() == all.len() + 1 && whole.lines().all(|line| line.chars().count() <= 80);
         text.push_str(&match fits {
@@ -206,16 +207,16 @@ pub fn study_summary(results: &Results) -> String {
     text
 }
 
-/// Maximum number of different reasons that are listed.
+/// Maximum number of different failure reasons that are listed.
 const REASONS: usize = 10;
 
-/// Returns the reason why a combination has no prediction, on one line.
+/// Returns the reason why a combination of values has no prediction, on one line.
 fn reason<'a>(found: &Combination, results: &'a Results) -> &'a str {
     let error = results.points[found.points[0]].error.as_deref().unwrap_or("no prediction");
     error.lines().next().unwrap_or_default()
 }
 
-/// Returns the reasons why combinations have no prediction, without duplicates.
+/// Returns the reasons why combinations of values have no prediction, without duplicates.
 fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
     let mut told = Vec::new();
     for found in all.iter().filter(|found| found.spread.is_none()) {
@@ -227,7 +228,7 @@ fn reasons<'a>(all: &[Combination], results: &'a Results) -> Vec<&'a str> {
     told
 }
 
-/// Returns the numbered list of reasons that follows the table.
+/// Returns the numbered list of failure reasons that follows the table.
 fn below(reasons: &[&str]) -> String {
     let numbered = (1..).zip(reasons.iter().take(REASONS));
     let lines: String = numbered.map(|(number, why)| wrapped(&format!("  ({number}) {why}"), 6)).collect();
@@ -238,14 +239,14 @@ fn below(reasons: &[&str]) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}{more}") }
 }
 
-/// Returns the table with one row per combination. A row without a prediction ends with the text that `row` returns for
-/// the reason.
+/// Returns the table with one row per combination of a study's values. A row without a prediction ends with the text
+/// that `row` returns for the reason of the failure.
 fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) -> String {
     let columns = results.own_columns();
     let several = all.iter().any(|found| found.points.len() > 1);
     let speedups = all.iter().any(|found| found.speedup.is_some());
     let short = |column: &String| (column.rsplit('.').next().unwrap_or(column).to_owned(), Align::Right);
-    // If no combination has several runs, the seed is shown like other values.
+    // If no combination of values has several runs, the seed is shown like other values.
     let seed = (!several && results.axes.iter().any(|axis| axis.is_seed())).then(|| "run.seed".to_owned());
     let columns: Vec<String> = columns.into_iter().chain(seed).collect();
     let names: Vec<(String, Align)> = columns.iter().map(short).collect();
@@ -257,7 +258,7 @@ fn listed(results: &Results, all: &[Combination], row: impl Fn(&str) -> String) 
     if speedups {
         headings.extend([("speed-up", Align::Right), ("efficiency", Align::Right)]);
     }
-    // In programs of a task runtime's code fragments, threads compute as well as ranks.
+    // In programs of a task runtime, threads compute as well as ranks.
     let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
     let fragments = outcomes().next().is_some() && outcomes().all(|outcome| outcome.tasks.is_some());
     headings.extend([(if fragments { "useful" } else { "compute" }, Align::Right), ("", Align::Left)]);

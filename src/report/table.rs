@@ -1,28 +1,28 @@
 //! Text tables with aligned columns.
 
-/// Alignment of a column's cells.
+/// Alignment of the cells in a table column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
     Left,
     Right,
 }
 
-/// Maximum width of a table in characters.
+/// Maximum width of a text table in characters.
 const WIDTH: usize = 80;
 
-/// Text table with a heading. Two blanks precede each line and separate columns.
+/// Text table with a heading. Two blanks precede the first column and separate columns.
 #[derive(Debug)]
 pub(super) struct Table {
     aligns: Vec<Align>,
     rows: Vec<Vec<String>>,
-    /// Number of key columns at the left.
+    /// Number of key columns at the left of the table.
     keys: usize,
-    /// For each column, whether it is always in the same block as the previous column.
+    /// For each table column, true if the column is always in the same block as the previous column.
     stays: Vec<bool>,
 }
 
 impl Table {
-    /// Creates a table whose first row has these headings.
+    /// Creates a text table whose first row has the headings in `columns`.
     pub(super) fn new(columns: &[(&str, Align)]) -> Self {
         let aligns = columns.iter().map(|column| column.1).collect();
         let heading = columns.iter().map(|column| column.0.to_owned()).collect();
@@ -30,13 +30,13 @@ impl Table {
         Table { aligns, rows: vec![heading], keys: 1, stays }
     }
 
-    /// Sets the number of key columns; the default is one.
+    /// Sets the number of key columns of the table; the default is one.
     pub(super) fn keyed(self, keys: usize) -> Self {
         Table { keys, ..self }
     }
 
-    /// Puts the columns with these headings into the same block as the column before them. Columns of numbers without a
-    /// heading are in this block by default.
+    /// Puts the columns with the headings `headings` into the same block as the column before them. A column of numbers
+    /// without a heading is in the block of the previous column by default.
     pub(super) fn with_previous(mut self, headings: &[&str]) -> Self {
         for (stays, heading) in self.stays.iter_mut().zip(&self.rows[0]) {
             *stays |= headings.contains(&heading.as_str());
@@ -44,14 +44,14 @@ impl Table {
         self
     }
 
-    /// Adds a row. Missing cells at the end of the row are empty.
+    /// Adds a row to the table. Missing cells at the end of the row are empty.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Returns the lines without trailing blanks, at most 80 characters each. Columns that do not fit follow in a
-    /// further block, after a blank line. Each block repeats the key columns, and omits rows that have no content in
-    /// the block. A line is longer only if the key columns and one further column do not fit.
+    /// Returns the lines of the table without trailing blanks, at most 80 characters each. Columns that do not fit
+    /// follow in a further block of lines, after a blank line. Each block repeats the key columns, and omits rows that
+    /// have no content in the block. A line is longer only if the key columns and one further column do not fit.
     pub(super) fn render(&self) -> String {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -60,7 +60,7 @@ impl Table {
         self.blocks(&widths).iter().map(|block| self.lines(block, &widths)).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the columns of each block.
+    /// Returns the columns of each block of the table.
     fn blocks(&self, widths: &[usize]) -> Vec<Vec<usize>> {
         let wide = |columns: &[usize]| columns.iter().map(|&column| widths[column] + 2).sum::<usize>();
         let mut blocks: Vec<Vec<usize>> = vec![(0..self.keys.min(widths.len())).collect()];
@@ -81,7 +81,7 @@ impl Table {
 
     fn lines(&self, columns: &[usize], widths: &[usize]) -> String {
         let mut text = String::new();
-        // The first block contains all rows.
+        // The first block of the table contains all rows.
         let whole = columns.get(self.keys).is_none_or(|&column| column == self.keys);
         for (number, row) in self.rows.iter().enumerate() {
             let cell = |column: usize| row.get(column).map_or("", String::as_str);
@@ -104,8 +104,8 @@ impl Table {
     }
 }
 
-/// Returns headings of at most `widest` characters. A letter replaces each longer name, and the returned text explains
-/// the letters.
+/// Returns headings of at most `widest` characters. Letters replace longer names, and the returned text explains the
+/// letters.
 pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, String) {
     if names.iter().all(|name| name.chars().count() <= widest) {
         return (names.to_vec(), String::new());
@@ -115,7 +115,7 @@ pub(super) fn short_headings(names: &[String], widest: usize) -> (Vec<String>, S
     (letters, legend)
 }
 
-/// Returns the letter of an index: A to Z, then A1 to Z1 and so on.
+/// Returns the letter of a heading by its index: A to Z, then A1 to Z1 and so on.
 fn letter(index: usize) -> String {
     let name = char::from(b'A' + (index % 26) as u8);
     if index < 26 { name.to_string() } else { format!("{name}{}", index / 26) }
@@ -138,7 +138,7 @@ mod tests {
         let heads = ["key", "a", "b", "c"].map(|head| (head, Align::Right));
         let mut table = Table::new(&heads);
         let cell = |letter: &str, width| letter.repeat(width);
-        // The widths are 2 + 10, and three times 2 + 22: 84 in total, and 60 without the last column.
+        // The column widths are 2 + 10, and three times 2 + 22: 84 in total, and 60 without the last column.
         table.row([cell("k", 10), cell("x", 22), cell("y", 22), cell("z", 22)]);
         let text = table.render();
         let lines: Vec<&str> = text.lines().collect();

@@ -6,23 +6,23 @@ use crate::units::{SimSpan, SimTime};
 use super::numbers::{count, percent, share, short_count};
 use super::table::{Align, Table, short_headings};
 
-/// Maximum number of processes that are listed. Of more processes, those with the most and the least idle time are
-/// listed.
+/// Maximum number of simulated MPI processes that are listed. Of more processes, the list contains those with the most
+/// and the least idle time.
 const MOST_LISTED: usize = 16;
 
-/// Maximum width of a run's name in the comparison table. Longer names are listed above the table.
+/// Maximum width of a run's name in the table that compares task runs. Longer names are listed above the table.
 const WIDEST_NAME: usize = 24;
 
-/// Number of time steps in the table of waiting times by arrival.
+/// Number of time steps in the table of waiting times by arrival of the code fragment.
 const ARRIVALS: usize = 10;
 
-/// Returns the short text for the report of a run.
+/// Returns the short task text for the report of a run.
 pub(super) fn brief(tasks: Option<&TaskAnalysis>) -> String {
     let Some(tasks) = tasks else { return String::new() };
     format!("Fragments (mcpsim tasks RUN.json prints more)\n{}{}", totals(tasks), threads(tasks))
 }
 
-/// Returns the full text of the analysis. `name` is the name of the run.
+/// Returns the full text of the task analysis. `name` is the name of the run.
 pub fn task_summary(name: &str, tasks: &TaskAnalysis) -> String {
     let parts = [
         format!("Fragments of {name}, {}\n{}", tasks.end, totals(tasks)),
@@ -35,7 +35,7 @@ pub fn task_summary(name: &str, tasks: &TaskAnalysis) -> String {
     parts.join("\n")
 }
 
-/// Returns the comparison of several runs.
+/// Returns the comparison of the task analyses of several runs.
 pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     let names: Vec<String> = runs.iter().map(|(name, _)| name.clone()).collect();
     let (heading, legend) = short_headings(&names, WIDEST_NAME);
@@ -59,20 +59,20 @@ pub fn task_comparison(runs: &[(String, TaskAnalysis)]) -> String {
     format!("Comparison of the runs\n{legend}{gap}{}", table.render())
 }
 
-/// Returns the totals. The terms are those of the runtime system's own analysis tool.
+/// Returns the totals of a task analysis. The terms are those of the runtime system's own analysis tool.
 fn totals(tasks: &TaskAnalysis) -> String {
     let distribs: Vec<String> = tasks.distribs.iter().map(u64::to_string).collect();
     format!("  Total cf: {}\n  Distribs: [{}]\n  Wait df : {}\n", tasks.total, distribs.join(", "), tasks.waited)
 }
 
-/// Returns useful time, overhead and idle time as shares of the total time of all threads.
+/// Returns useful time, overhead and idle time of a task run as shares of the total time of all threads.
 fn shares(tasks: &TaskAnalysis) -> [f64; 3] {
     let sum = |part: fn(&ProcessTasks) -> SimSpan| tasks.processes.iter().map(|p| part(p).as_seconds()).sum::<f64>();
     let whole = tasks.end.as_seconds() * tasks.bounds.threads as f64;
     [sum(|p| p.useful), sum(|p| p.overhead), sum(|p| p.idle)].map(|part| share(part, whole))
 }
 
-/// Returns the share of the total time of all threads in which they execute fragments.
+/// Returns the share of the total time of all threads in which the threads execute code fragments.
 pub(super) fn useful(tasks: &TaskAnalysis) -> f64 {
     shares(tasks)[0]
 }

@@ -11,7 +11,7 @@ const BAR: usize = 10;
 /// Maximum error of the sum of five means, each rounded to a picosecond.
 const ROUNDING: SimSpan = SimSpan::from_ps(5);
 
-/// Part of the ranks' time: its name and its accessor.
+/// Part of the time of a rank: name and accessor.
 type Part = (&'static str, fn(&TimeParts) -> SimSpan);
 
 const PARTS: [Part; 5] = [
@@ -22,8 +22,8 @@ const PARTS: [Part; 5] = [
     ("collective", |parts| parts.collective),
 ];
 
-/// Returns the mean of each time part over all ranks, as time and as share of the predicted time, and the ranks with
-/// the least and the greatest value of each part.
+/// Returns a table with the mean of each time part over all ranks, as time and as share of the predicted time. The
+/// table also contains the ranks with the least and the greatest value of each part.
 ///
 /// The shares sum to 100 %, because the time between a rank's end and the end of the run is a separate part.
 pub(super) fn time_parts(outcome: &Outcome) -> String {
@@ -60,7 +60,7 @@ pub(super) fn time_parts(outcome: &Outcome) -> String {
     table.render() + &efficiency(outcome)
 }
 
-/// Returns the least and the greatest `value`, each with the lowest rank that has this value.
+/// Returns the least and the greatest result of `value`, each with the lowest rank that has this result.
 fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<[(SimSpan, u32); 2]> {
     let of = |rank: &RankTime| (value(rank), rank.rank);
     let least = ranks.iter().map(of).min_by_key(|&(time, rank)| (time, rank))?;
@@ -68,9 +68,9 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
     (ranks.len() > 1).then_some([least, most])
 }
 
-/// Returns the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time. Parallel
-/// efficiency is the product of load balance (mean divided by greatest compute time) and communication efficiency
-/// (greatest compute time divided by predicted time).
+/// Returns a text about the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time.
+/// Parallel efficiency is the product of load balance (mean divided by greatest compute time) and communication
+/// efficiency (greatest compute time divided by predicted time).
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;

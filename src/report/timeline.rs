@@ -13,11 +13,12 @@ use super::compared::TimedCall;
 const PS_A_US: u64 = 1_000_000;
 const PS_A_S: u64 = 1_000_000_000_000;
 
-/// Returns the Trace Event Format that Chrome (chrome://tracing) and Perfetto read. Each interval is a complete event
-/// ("X") with times in microseconds; a node is a process, and a rank is a thread. `merged` is the number of states that
-/// an event combines. The states of a call or statement are inside an event of its name, with category `call`. A
-/// message is a pair of flow events ("s", "f") from the sender's call to the receiver's call. A strand is a pair of
-/// asynchronous events ("b", "e").
+/// Returns the timelines in the Trace Event Format that Chrome (chrome://tracing) and Perfetto read. Each interval of a
+/// rank's state is a complete event ("X") with times in microseconds; a node is shown as a process, and a rank as a
+/// thread. `merged` is the number of states that an event combines. The states of a call or statement are inside an
+/// event with the name of the call or statement, with category `call`. A message is a pair of flow events ("s", "f")
+/// from the sender's call to the receiver's call. A strand (thread of a rank's task program) is a pair of asynchronous
+/// events ("b", "e").
 pub fn perfetto(outcome: &Outcome) -> String {
     let mut events = Events::default();
     let node = |rank: usize| outcome.per_rank.get(rank).map_or(0, |place| place.node);
@@ -48,7 +49,8 @@ pub fn perfetto(outcome: &Outcome) -> String {
     }
     for (to, arrow) in drawn_messages(outcome) {
         let (from, id) = (arrow.from as usize, events.next_id());
-        // The sending call ends when the message is sent, so the arrow starts a picosecond earlier, inside the call.
+        // The sending call ends when the message is sent, so the arrow of the message starts a picosecond earlier,
+        // inside the call.
         let left = SimTime::from_ps(arrow.left.as_ps().saturating_sub(1));
         let more = format!(",\"cat\":\"message\",\"id\":{id},\"args\":{{\"bytes\":{}}}", arrow.bytes);
         events.point(("s", node(from), from), left, "message", &more);
@@ -57,8 +59,8 @@ pub fn perfetto(outcome: &Outcome) -> String {
     events.finish()
 }
 
-/// Returns the messages whose start and end are inside the timelines of their ranks, each with the index of its
-/// receiver.
+/// Returns the messages whose start and end are inside the timelines of the sender and the receiver, each with the
+/// index of the receiver.
 pub(super) fn drawn_messages(outcome: &Outcome) -> impl Iterator<Item = (usize, Arrow)> + '_ {
     let end = |timeline: &Timeline| timeline.intervals().last().map_or(SimTime::ZERO, |(_, last)| last.until);
     let ends: Vec<SimTime> = outcome.timelines.iter().map(end).collect();
@@ -104,7 +106,8 @@ impl Events {
     }
 }
 
-/// Returns the calls and statements of a rank with their start and end. Consecutive states of one call are merged.
+/// Returns the calls and statements of a rank with their start and end times. Consecutive states of one call are
+/// merged.
 pub(super) fn call_spans<'o>(outcome: &'o Outcome, timeline: &Timeline) -> Vec<(SimTime, SimTime, &'o str)> {
     let mut spans: Vec<(SimTime, SimTime, &str)> = Vec::new();
     for (start, interval) in timeline.intervals() {
@@ -141,7 +144,7 @@ fn meta(name: &str, node: u32, rank: Option<usize>, args: &str) -> String {
     format!("{{\"ph\":\"M\",\"pid\":{node}{tid},\"name\":\"{name}\",\"args\":{{{args}}}}}")
 }
 
-/// Event definitions at the start of a Paje file: name, number and fields of each event.
+/// Event definitions at the start of a Paje file: name, identifier and fields of each event.
 const PAJE_EVENTS: [(&str, u32, &[&str]); 9] = [
     ("PajeDefineContainerType", 0, &["Alias string", "Type string", "Name string"]),
     ("PajeDefineStateType", 1, &["Alias string", "Type string", "Name string"]),
@@ -177,7 +180,7 @@ fn colour(state: Activity) -> &'static str {
 }
 
 /// Returns the timelines in the Paje trace format, in seconds and in order of time. Each rank is a container inside the
-/// container of the run, with the rank's states and its calls or statements. Each message is a link.
+/// container of the run, with the states and the calls or statements of the rank. A message is a Paje link.
 pub fn paje(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (name, number, fields) in PAJE_EVENTS {
@@ -203,13 +206,13 @@ pub fn paje(outcome: &Outcome) -> String {
     for rank in 0..outcome.timelines.len() {
         let _ = writeln!(text, "3 {zero} r{rank} RANK run \"rank {rank}\"");
     }
-    /// Change at an instant. Changes at the same instant are in the order of the variants: the end of a container is
-    /// last.
+    /// Change in a Paje timeline at an instant. Changes at one instant are in the order of the variants: the end of a
+    /// container is last.
     #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
     enum StateChange {
         To(u32),
         Call(usize),
-        /// Arrival of a message, by its number and size.
+        /// Arrival of a message, with the index and the size of the message.
         Came(usize, u64),
         Left(usize, u64),
         End,

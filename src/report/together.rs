@@ -1,4 +1,5 @@
-//! Tables of measurements that involve all ranks: collectives by Xu and Hwang's model, and the effective bandwidth.
+//! Tables of measurements that involve all ranks: collectives in the model of Xu and Hwang, and the effective
+//! bandwidth.
 
 use crate::measure::{CollectiveFit, Effective, Growth, GrowthForm, TimedCollective};
 use crate::mpi::collective_word;
@@ -6,7 +7,7 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::{Align, Table};
 
-/// Returns the fits of collectives. Simulated fits follow the measured fits.
+/// Returns a table of the fits of collectives. Simulated fits follow the measured fits.
 pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
     let mut text = "t(m, n) = t0(n) + m / r_inf(n), m bytes, n ranks (Xu and Hwang 1996)\n\n".to_owned();
     let mut table = Table::new(&[
@@ -37,7 +38,7 @@ pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
         }
     }
     text.push_str(&table.render());
-    // With a single number of ranks, the growth with the number of ranks is unknown.
+    // With a single number of ranks, the growth of times with the number of ranks is unknown.
     let grows = |fit: &&CollectiveFit| fit.by_ranks.len() > 1;
     let columns = ["collective", "", "t0, us", "1/r_inf, ns"].map(|name| (name, Align::Left));
     let mut growths = Table::new(&columns).keyed(2);
@@ -72,7 +73,8 @@ fn rate(rate: f64) -> String {
     Bandwidth::new(rate.round() as u64).map_or_else(|| "0 B/s".to_owned(), |rate| rate.to_string())
 }
 
-/// Returns one row per collective, number of ranks and size. Cells without a measurement or simulation are empty.
+/// Returns CSV with one row per collective, number of ranks and size. Cells without a measurement or simulation are
+/// empty.
 pub fn collectives_measured_csv(measured: &[TimedCollective], simulated: &[TimedCollective]) -> String {
     let mut text = "collective,ranks,bytes,measured_s,simulated_s\n".to_owned();
     let key = |of: &TimedCollective| (of.collective, of.ranks, of.bytes);
@@ -88,7 +90,7 @@ pub fn collectives_measured_csv(measured: &[TimedCollective], simulated: &[Timed
     text
 }
 
-/// Returns b_eff and its components, for each of `kinds` (measured or simulated).
+/// Returns a text about b_eff and its components, for each of `kinds` (measured or simulated).
 pub fn effective_summary(ranks: u32, kinds: &[(&str, Effective)]) -> String {
     let mut table = Table::new(&[
         ("", Align::Left),

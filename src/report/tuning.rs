@@ -1,4 +1,4 @@
-//! Tables and CSV of the times of each algorithm of a collective.
+//! Tables and CSV of the times of each algorithm of an MPI collective.
 
 use crate::mpi::{algorithm_word, collective_word};
 use crate::platform::{Algorithm, Library, Method};
@@ -8,12 +8,13 @@ use crate::units::Bytes;
 use super::numbers::volume;
 use super::table::{Align, Table};
 
-/// Returns the name of the algorithm with its parameters, such as "pipeline 64 KiB" or "knomial /4".
+/// Returns the name of a collective's algorithm with the algorithm's parameters, such as "pipeline 64 KiB" or "knomial
+/// /4".
 pub(super) fn method_text(method: Method) -> String {
     parts_text(Some(method.algorithm), method.segment, method.fan)
 }
 
-/// Returns the text of [`method_text`] from the parts of a method; "-" without an algorithm.
+/// Returns the text of [`method_text`] from the algorithm and its parameters; "-" without an algorithm.
 pub(super) fn parts_text(algorithm: Option<Algorithm>, segment: u32, fan: u32) -> String {
     let mut text = algorithm.map_or("-", algorithm_word).to_owned();
     if segment > 0 {
@@ -25,8 +26,8 @@ pub(super) fn parts_text(algorithm: Option<Algorithm>, segment: u32, fan: u32) -
     text
 }
 
-/// Returns one table per collective, with one row per size: the time of the algorithm that `library` chooses and the
-/// time of the fastest algorithm, or with `all` the times of every algorithm.
+/// Returns one table per collective, with one row per size. A row has the time of the algorithm that `library` chooses
+/// and the time of the fastest algorithm. With `all`, the row has the times of every algorithm.
 pub fn tuning_summary(found: &[Sized], library: Library, ranks: u32, all: bool) -> String {
     let mut text = String::new();
     let mut rest = found;
@@ -97,7 +98,8 @@ fn taken(sized: &Sized, library: Library) -> Option<Method> {
     sized.taken.iter().find(|(other, _)| *other == library).map(|(_, method)| *method)
 }
 
-/// Returns one row per algorithm, size and collective. The last columns name the libraries that choose the algorithm.
+/// Returns CSV with one row per algorithm, size and collective. The last columns name the MPI libraries that choose the
+/// algorithm.
 pub fn tuning_csv(found: &[Sized], library: Library, ranks: u32) -> String {
     let mut text = "collective,library,ranks,bytes,algorithm,segment,fan,time_us,fastest,taken_by\n".to_owned();
     for sized in found {

@@ -9,20 +9,20 @@ use super::numbers::count;
 use super::study::quoted;
 use super::table::{Align, Table};
 
-/// Maximum deviation from the median, in percent, of measured runs on a quiet machine.
+/// Maximum deviation of measured runs from their median, in percent, on a quiet machine.
 const QUIET: f64 = 5.0;
 
-/// Returns the validations as indented JSON. The README lists the keys.
+/// Returns the validated cases as indented JSON. The README lists the keys.
 ///
 /// # Errors
-/// Never for valid results, but serde's signature requires the error.
+/// The function never fails for valid results, but serde's signature requires the error.
 pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String> {
     serde_json::to_string_pretty(&serde_json::json!({ "cases": validations })).map(|text| text + "\n")
 }
 
-/// Returns one row per point and model of all cases: the point, measured and predicted times, and the error. Rows of
-/// mcpsim's own model also have the intervals and the number of measured runs inside them. The machine without an
-/// effect is listed as a further model: `without contention`.
+/// Returns CSV with one row per point and communication model of all validation cases: the point, measured and
+/// predicted times, and the error. Rows of mcpsim's own model also have the intervals and the number of measured runs
+/// inside the intervals. The machine without an effect is listed as a further model: `without contention`.
 pub fn validation_csv(validations: &[Validation]) -> String {
     let mut text = "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent,\
                     interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"
@@ -63,32 +63,32 @@ pub fn validation_csv(validations: &[Validation]) -> String {
     text
 }
 
-/// Returns the label of a point, such as "split=slabs ranks=8".
+/// Returns the label of a validated point, such as "split=slabs ranks=8".
 fn label(validation: &Validation, point: &ValidatedPoint) -> String {
     let pair = |column: &String| Some(format!("{column}={}", point.values.get(column)?));
     validation.columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
 }
 
-/// Choice of the predicted points that a text summary lists.
+/// Choice of the predicted points that the text summary of a validation lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShownPoints {
-    /// All points, with all columns.
+    /// All points of the validation case, with all columns.
     All,
-    /// In a case with many points, only the points with the largest errors of mcpsim's own model.
+    /// In a validation case with many points, only the points with the largest errors of mcpsim's own model.
     Furthest,
 }
 
-/// Number of points above which a case has many points.
+/// Number of points above which a validation case counts as large.
 const MANY: usize = 12;
 
-/// Number of points that are shown for a case with many points.
+/// Number of points that the summary shows for a large validation case.
 const FURTHEST: usize = 10;
 
-/// Returns the text summary of a case: calibrated parameters, points and errors.
+/// Returns the text summary of a validation case: calibrated parameters, points and errors.
 pub fn validation_summary(validation: &Validation, shown: ShownPoints) -> String {
     let (given, predicted): (Vec<_>, Vec<_>) = validation.points.iter().partition(|point| point.given);
     let told = |key: &str| validation.measured.get(key).map_or("", String::as_str);
-    // Control characters are removed.
+    // Control characters are removed from the text.
     let line = |text: String| wrapped(&clip(&text, usize::MAX), 4);
     let mut text = line(format!("{}: {}", validation.case, validation.about));
     text.push_str(&line(format!("  measured on {}, {}", told("machine"), told("date"))));
@@ -136,7 +136,7 @@ fn calibrated(validation: &Validation) -> String {
     table.render()
 }
 
-/// Returns the points with the largest errors of mcpsim's own model.
+/// Returns the validated points with the largest errors of mcpsim's own model.
 fn furthest(validation: &Validation, mut predicted: Vec<&ValidatedPoint>) -> String {
     let all = count(predicted.len() as u64);
     predicted.sort_by(|a, b| b.error_percent(0).abs().total_cmp(&a.error_percent(0).abs()));
@@ -146,7 +146,7 @@ fn furthest(validation: &Validation, mut predicted: Vec<&ValidatedPoint>) -> Str
 }
 
 fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoints) -> String {
-    // A column whose value is the same in all points is omitted.
+    // A table column whose value is the same in all points is omitted.
     let varies = |column: &&String| {
         let mut cells = points.iter().map(|point| point.values.get(*column));
         let first = cells.next();
@@ -156,7 +156,7 @@ fn points(validation: &Validation, points: &[&ValidatedPoint], shown: ShownPoint
     let mut headings: Vec<(&str, Align)> = columns.iter().map(|column| (column.as_str(), Align::Right)).collect();
     let is_short = shown == ShownPoints::Furthest;
     headings.push(("measured", Align::Right));
-    // Points with a single measured run have no spread.
+    // Points with a single measured run have no spread of measured times.
     let has_spread = !is_short && points.iter().any(|point| point.runs > 1);
     headings.extend(has_spread.then_some(("spread", Align::Right)));
     let models = if is_short { 1 } else { validation.models.len() };
@@ -198,7 +198,7 @@ pub(super) fn signed(percent: f64) -> String {
 
 fn errors(validation: &Validation) -> String {
     let mut headings = vec![("mean error", Align::Left), ("points", Align::Right)];
-    // The models share a line if the line is short enough; otherwise each model has its own line.
+    // The errors of several models share a line if the line is short enough; otherwise each model has its own line.
     let beside = validation.models.len() < 3;
     for errors in validation.models.iter().filter(|_| beside) {
         headings.extend([(errors.model.as_str(), Align::Right), ("max", Align::Right), ("bias", Align::Right)]);
@@ -228,7 +228,7 @@ fn errors(validation: &Validation) -> String {
         let all: Vec<ErrorSummary> = validation.models.iter().map(|errors| errors.groups[group]).collect();
         row(group, &all);
     }
-    // On a quiet machine the remaining error is due to the model.
+    // On a quiet machine the remaining prediction error is due to the model.
     for most in [Some(QUIET), validation.limit.and_then(|limit| limit.max_spread_percent)].into_iter().flatten() {
         let of = |model| validation.errors_where_quiet(model, most);
         let all: Vec<ErrorSummary> = (0..validation.models.len()).map(of).collect();
@@ -254,7 +254,7 @@ fn errors(validation: &Validation) -> String {
     text
 }
 
-/// Returns how well each model orders the points of each group.
+/// Returns a text about the agreement between the predicted and the measured order of the points in each group.
 fn order(validation: &Validation) -> String {
     let line = |errors: &ModelErrors| {
         let OrderFound { groups, best_found, lost_percent, rank_correlation } = errors.order?;
@@ -269,7 +269,7 @@ pub(super) fn percent(percent: f64) -> String {
     format!("{percent:.1}%")
 }
 
-/// Returns a table of several cases, one row per case.
+/// Returns a table of several validation cases, one row per case.
 pub fn validations_table(validations: &[Validation]) -> String {
     let others = validations.first().map_or(&[][..], |first| &first.models[1..]);
     let others: Vec<String> = others.iter().map(|errors| format!("{} mean", errors.model)).collect();
@@ -315,8 +315,8 @@ pub(super) mod tests {
     use super::*;
     use crate::study::validate::{Calibrated, Limit, Plot};
 
-    /// Returns a case of three points, of which the first is used for calibration. The baseline model has errors twice
-    /// as large.
+    /// Returns a validation case of three points, of which the first is used for calibration. The baseline model has
+    /// errors twice as large as mcpsim's.
     pub(in crate::report) fn sample() -> Validation {
         let map = |pairs: &[(&str, &str)]| {
             pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<BTreeMap<_, _>>()

@@ -1,4 +1,4 @@
-//! Trees of revisions and their builds, stored by commit hash.
+//! Work trees of a program's revisions and their builds, stored by commit hash.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::git::Repository;
 use super::shell::Shell;
 use super::{Commit, RevisionError, RevisionNote, RevisionRequest};
 
-/// Trees of the revisions of one repository, built with one build command.
+/// Work trees of the revisions of one repository, built with one build command.
 #[derive(Debug)]
 pub(crate) struct Checkouts<'a> {
     request: &'a RevisionRequest,
@@ -27,7 +27,7 @@ impl<'a> Checkouts<'a> {
         Checkouts { request, repository, directory }
     }
 
-    /// Returns the tree of a revision after its build. An interrupted build is repeated, not used.
+    /// Returns the work tree of a revision after its build. An interrupted build is repeated, not used.
     pub fn built(
         &self,
         commit: &Commit,

@@ -1,20 +1,20 @@
-//! Failures of a test over revisions.
+//! Failures of a test over the revisions of a program.
 
 use std::fmt;
 
-/// Reason why a test or a run of it has no result.
+/// Reason why a test over revisions, or one run of the test, has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RevisionError {
-    /// Invalid request, repository or file. The text states the expected form.
+    /// The request, the repository or the options file is invalid. The text states the expected form.
     Input(String),
-    /// A command failed, with this message.
+    /// A command of the test failed with this message.
     Program(String),
-    /// The test was interrupted.
+    /// The user interrupted the test.
     Interrupted,
 }
 
 impl RevisionError {
-    /// Creates an error that the user has to correct.
+    /// Creates an error for wrong input that the user has to correct.
     pub fn input(text: impl Into<String>) -> Self {
         RevisionError::Input(text.into())
     }

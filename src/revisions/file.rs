@@ -1,4 +1,4 @@
-//! File of a test over revisions, which contains the options of `mcpsim revisions` under their names.
+//! TOML file of a test over revisions, which contains the options of `mcpsim revisions` under their names.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,18 @@ use serde::Deserialize;
 
 use mcpsim_core::config::{ConfigError, Document};
 
-/// Content of the file. Options in the command line have priority. Paths are relative to the file.
+/// Content of the TOML file of a test over revisions. Options in the command line have priority. Paths are relative to
+/// the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionFile {
-    /// Path of the user's repository.
+    /// Path of the user's git repository.
     pub repo: Option<PathBuf>,
-    /// Command that builds a revision.
+    /// Shell command that builds a revision.
     pub build: Option<String>,
-    /// Program with its arguments.
+    /// Tested program with its arguments.
     pub run: Option<String>,
-    /// Revisions and ranges of revisions.
+    /// Tested revisions and ranges of revisions.
     #[serde(default)]
     pub revisions: Vec<String>,
     /// Further sets of program arguments.
@@ -24,27 +25,27 @@ pub struct RevisionFile {
     pub arguments: Vec<String>,
     /// Number of runs of each revision with each argument set.
     pub repeats: Option<u32>,
-    /// True if the command runs on the host and its time is measured.
+    /// True if the command runs on the host and mcpsim measures its time.
     #[serde(default)]
     pub real: bool,
-    /// Text in the output that precedes the number of seconds.
+    /// Text in the program's output that precedes the number of seconds.
     pub time_after: Option<String>,
     /// Machine shape: nodes, CMPs per node, cores per CMP.
     pub nct: Option<String>,
-    /// Platform file.
+    /// Platform file of the simulated machine.
     pub platform: Option<PathBuf>,
-    /// Number of ranks.
+    /// Number of simulated ranks.
     pub ranks: Option<u32>,
-    /// Settings, each as `KEY=VALUE`.
+    /// Settings of the simulated run, each as `KEY=VALUE`.
     #[serde(default)]
     pub set: Vec<String>,
 }
 
 impl RevisionFile {
-    /// Reads the file in `document`.
+    /// Reads the options file of a test over revisions.
     ///
     /// # Errors
-    /// The content of the file is invalid.
+    /// The content of the options file is invalid.
     pub fn load(document: &Document) -> Result<RevisionFile, ConfigError> {
         document.deserialize()
     }

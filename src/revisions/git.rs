@@ -1,4 +1,4 @@
-//! Read-only access to a repository through the program `git`.
+//! Read-only access to a git repository through the program `git`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::RevisionError;
 
-/// Commit of the user's repository.
+/// Commit of the user's git repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     /// Commit hash.
@@ -25,12 +25,12 @@ impl Commit {
     }
 }
 
-/// The user's git repository.
+/// The user's git repository, which is only read.
 #[derive(Clone, Debug)]
 pub(crate) struct Repository {
-    /// Path of the repository as the user stated it.
+    /// Path of the repository as the user wrote it.
     shown: String,
-    /// Directory inside the repository that the user stated.
+    /// Directory inside the repository that the user named.
     path: PathBuf,
     /// Directory with the repository's objects and references, from which revisions are cloned.
     pub source: PathBuf,

@@ -112,7 +112,7 @@ pub(crate) struct ClusterArgs {
     pub quiet: bool,
 }
 
-/// Parses a share such as "20%" or "0.2".
+/// Parses a fraction such as "20%" or "0.2".
 fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected a share in percent such as 10%; found \"{text}\"");
     let (number, unit) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |number| (number.trim(), 0.01));
@@ -124,26 +124,26 @@ fn parse_share(text: &str) -> Result<f64, String> {
         .ok_or_else(wrong)
 }
 
-/// Parses a share below 1.
+/// Parses a fraction below 1.
 fn parse_drop(text: &str) -> Result<f64, String> {
     let wrong = || format!("expected a share of 0 to below 100%, such as 10%; found \"{text}\"");
     parse_share(text).ok().filter(|share| *share < 1.0).ok_or_else(wrong)
 }
 
-/// Parses a number of matrices.
+/// Parses a number of time matrices.
 fn parse_matrices(text: &str) -> Result<usize, String> {
     let found = text.parse().ok().filter(|matrices| *matrices > 0);
     found.ok_or_else(|| format!("expected a number of matrices, 1 or more; found \"{text}\""))
 }
 
-/// Parses a precision: a share or a time, above 0.
+/// Parses the precision of clusters: a fraction or a time, above 0.
 fn parse_precision(text: &str) -> Result<Precision, String> {
     let wrong = || format!("expected a share such as 20% or a time such as \"300 ns\", above 0; found \"{text}\"");
     let precision = match text.parse::<SimSpan>() {
         Ok(span) => Precision::Seconds(span.as_seconds()),
         Err(_) => Precision::Share(parse_share(text).map_err(|_| wrong())?),
     };
-    // If a user types 20, 20 % is meant and not a factor of twenty, so a number above 1 needs a percent sign.
+    // If a user types 20, 20 % is meant and not a factor of twenty, so a precision above 1 needs a percent sign.
     if matches!(precision, Precision::Share(share) if share > 1.0) && !text.contains('%') {
         return Err(wrong());
     }
@@ -151,7 +151,7 @@ fn parse_precision(text: &str) -> Result<Precision, String> {
     if width > 0.0 { Ok(precision) } else { Err(wrong()) }
 }
 
-/// Parses an element such as "0,1,1500": two ranks and a message length.
+/// Parses a matrix element such as "0,1,1500": two ranks and a message length in bytes.
 fn parse_place(text: &str) -> Result<(u32, u32, u64), String> {
     let wrong = || format!("expected two ranks and a message length in bytes such as 0,1,1500; found \"{text}\"");
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();

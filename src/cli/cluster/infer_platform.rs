@@ -1,4 +1,4 @@
-//! `mcpsim cluster --platform`: infers the levels and nodes of a machine from the times of all pairs of ranks.
+//! `mcpsim cluster --platform`: infers the network levels and nodes of a machine from the times of all pairs of ranks.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::super::matrix_files::{hosts, in_file, with_end};
 use super::super::output::{cannot_write, print};
 use super::ClusterArgs;
 
-/// Infers the platform, writes its file, and prints a summary.
+/// Infers the platform from the time matrices, writes the platform file, and prints a summary.
 pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Result<(), Failure> {
     let Precision::Share(precision) = args.precision else {
         return Err(Failure::bad_input("--platform: expected --precision as a share such as 20%, not as a time"));

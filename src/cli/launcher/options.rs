@@ -2,12 +2,12 @@
 
 use crate::config::did_you_mean;
 
-/// Effect of a launcher's option.
+/// Effect of an MPI launcher's option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OptionEffect {
-    /// Prints the version.
+    /// Prints the launcher's version.
     Version,
-    /// Prints the list of options.
+    /// Prints the list of the launcher's options.
     Help,
     /// Sets the number of ranks of a program.
     Ranks,
@@ -27,16 +27,16 @@ pub(super) enum OptionEffect {
     Ignored,
     /// Cannot change a prediction, so the option is silently ignored.
     None,
-    /// Not supported; the text is the reason.
+    /// Not supported by mcpsim; the text is the reason.
     Refused(&'static str),
 }
 
-/// Option of a launcher.
+/// Option of an MPI launcher.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LauncherOption {
-    /// Names of the option without hyphens, separated by blanks.
+    /// Names of the launcher option without hyphens, separated by blanks.
     names: &'static str,
-    /// Number of values that the option takes.
+    /// Number of values that the launcher option takes.
     pub values: usize,
     pub effect: OptionEffect,
 }
@@ -100,14 +100,14 @@ const OPTIONS: &[LauncherOption] = &[
     row("disable-recovery enable-recovery disable-auto-cleanup", 0, OptionEffect::None),
 ];
 
-/// Names of options with two values, a key and the key's value.
+/// Names of launcher options with two values, a key and the key's value.
 const KEYED: [&str; 5] = ["mca", "omca", "pmixmca", "prtemca", "pmca"];
 
 impl LauncherOption {
-    /// Returns the option that the user typed, and its value if a value follows `=`.
+    /// Returns the launcher option that the user typed, and the option's value if a value follows `=`.
     ///
     /// # Errors
-    /// There is no such option; the message contains its name and a similar name.
+    /// The launcher has no such option; the message contains the typed name and a similar name.
     pub fn find(typed: &str) -> Result<(LauncherOption, Option<&str>), String> {
         let name = typed.trim_start_matches('-');
         let (name, given) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));

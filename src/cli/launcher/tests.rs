@@ -1,4 +1,4 @@
-//! Tests of command lines for both families of launchers.
+//! Tests of command lines for the launchers of Open MPI and MPICH.
 
 use super::*;
 

@@ -46,7 +46,7 @@ Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 pub(crate) enum WrittenContention {
     /// Concurrent messages share the bandwidth of the network resources that they use.
     Fair,
-    /// The costs of a message depend on the number of concurrent transfers.
+    /// `measured`: the costs of a message depend on the number of concurrent transfers.
     Measured,
 }
 
@@ -153,7 +153,7 @@ pub(crate) struct MeasureArgs {
 }
 
 impl MeasureArgs {
-    /// Returns the name of the machine in its platform file.
+    /// Returns the name of the measured machine in its platform file.
     pub fn name(&self) -> String {
         let of_file = || {
             let stem = Path::new(&self.output).file_stem()?.to_str()?;
@@ -163,7 +163,7 @@ impl MeasureArgs {
     }
 }
 
-/// Which sizes of imported windows count.
+/// Sizes of the imported message windows that determine the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportedSizes {
     All,

@@ -12,7 +12,8 @@ use super::MeasureArgs;
 use super::host::{self, HostLoad};
 use super::{conclude, speed};
 
-/// Times the kernels, and compares the times with those of another machine if its file is given.
+/// Times the compute kernels, and compares the times with those of another machine if a file of the other machine is
+/// given.
 pub(super) fn compute(args: &MeasureArgs) -> Result<(), Failure> {
     let against = args.against.as_deref().map(read).transpose()?;
     let target = OutputTarget::new("--output", &args.output)?;

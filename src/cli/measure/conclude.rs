@@ -1,5 +1,5 @@
-//! Evaluation of samples: fitted levels, the platform file, figures and the summary. Unusable measurements are
-//! rejected.
+//! Evaluation of the measured samples: fits the costs of each network level, writes the platform file and figures, and
+//! prints a summary. Unusable measurements are rejected.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -17,11 +17,11 @@ use super::super::output::{self, OutputTarget};
 use super::super::report::draw;
 use super::{MeasureArgs, WrittenContention};
 
-/// Maximum number of iterations that refine the costs under load.
+/// Maximum number of iterations that refine the message costs under load.
 const ROUNDS: usize = 4;
 
-/// Creates the failure of an unusable measurement. `what` is the result that is not written without --force. `advice`
-/// follows the other ways to measure again.
+/// Creates the failure of an unusable measurement. `what` is the result that is not written without `--force`. `advice`
+/// is appended to the other advice on how to repeat the measurement.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement is unusable, so {what} is written (--force writes results all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
@@ -31,9 +31,9 @@ pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     Failure { exit: Exit::OverLimit, text }
 }
 
-/// Fits the levels, and returns them with the times of the tests on the resulting platform. With the contention model
-/// `fair` there is one fit. Otherwise the fit is repeated until concurrent transfers take as long as measured; the fit
-/// with the smallest total error is returned.
+/// Fits the message costs of each network level, and returns the costs with the times of the tests on the resulting
+/// platform. With the contention model `fair` there is one fit. Otherwise the fit is repeated until concurrent
+/// transfers take as long as measured, and the fit with the smallest total error is returned.
 pub(super) fn fitted(
     mut measured: MeasuredMachine,
     plan: &CampaignPlan,
@@ -65,7 +65,7 @@ pub(super) fn fitted(
     Ok((measured, again))
 }
 
-/// Returns the platform as it is read from the text of its file.
+/// Returns the platform as mcpsim reads it from the text of the platform file.
 fn platform(measured: &MeasuredMachine) -> Result<Platform, Failure> {
     let text = measured.text();
     Document::parse("the measured platform", &text)
@@ -96,7 +96,7 @@ impl Targets {
     }
 }
 
-/// Writes the results and prints a summary of the measurement.
+/// Writes the results of the measurement and prints a summary.
 pub(super) fn conclude(
     args: &MeasureArgs,
     targets: &Targets,
@@ -117,7 +117,7 @@ pub(super) fn conclude(
             &doubts,
         ));
     }
-    // The platform file contains these notes too, for later readers of the file.
+    // The platform file contains the same notes, for later readers of the file.
     for note in doubts.iter().chain(&judgement.warnings) {
         let _ = writeln!(std::io::stderr(), "note: {note}");
         text.push_str(&format!("\n# NOTE: {note}."));

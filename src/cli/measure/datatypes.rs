@@ -1,4 +1,4 @@
-//! Timing of the datatypes of the MPI library.
+//! Timing of operations on the derived datatypes of the MPI library.
 
 #![allow(unsafe_code)]
 
@@ -10,15 +10,15 @@ use mpi::traits::{Communicator, Equivalence};
 
 use crate::measure::{MANY_BLOCKS, ProgramVec, Summary};
 
-/// Size of a block, and distance between the starts of consecutive blocks, in bytes.
+/// Size of a datatype block, and distance between the starts of consecutive blocks, in bytes.
 const BLOCK: usize = 8;
 const APART: usize = 16;
-/// Number of timed runs, whose median is the result, and number of datatypes per run.
+/// Number of timed runs, whose median is the result, and number of datatypes created in each timed run.
 const RUNS: usize = 101;
 const TIMES: u32 = 20;
 
-/// Returns the seconds of a datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks. The time covers
-/// creation, commit, pack, unpack and free.
+/// Returns the seconds of a derived datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks. The time
+/// covers creation, commit, pack, unpack and free of the datatype.
 pub(super) fn time_datatypes() -> [f64; 2] {
     let world = SimpleCommunicator::world();
     [1, MANY_BLOCKS as usize].map(|blocks| {
@@ -30,8 +30,8 @@ pub(super) fn time_datatypes() -> [f64; 2] {
             for _ in 0..TIMES {
                 let datatype = UserDatatype::indexed(&lengths, &starts, &u8::equivalent_datatype());
                 // SAFETY: the datatype's last byte is that of the last block, (blocks - 1) * APART + BLOCK bytes from
-                // the start, inside `data`. Its bytes may have any value. The unpacked data were packed with the same
-                // datatype.
+                // the start, inside `data`. The bytes of `data` may have any value. The unpacked data were packed with
+                // the same datatype.
                 unsafe {
                     world.pack_into(&View::with_count_and_datatype(&data[..], 1, &datatype), &mut packed, 0);
                     let mut view = MutView::with_count_and_datatype(&mut data[..], 1, &datatype);
@@ -44,7 +44,7 @@ pub(super) fn time_datatypes() -> [f64; 2] {
     })
 }
 
-/// Returns the seconds of `run`, as the median of [`RUNS`] runs.
+/// Returns the seconds that `run` takes, as the median of [`RUNS`] calls.
 pub(super) fn median(mut run: impl FnMut()) -> f64 {
     let runs: Vec<f64> = (0..RUNS)
         .map(|_| {

@@ -18,10 +18,10 @@ pub(super) fn thread_time() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// CPU times of this thread and of the host's processors at one moment, in seconds.
+/// CPU times of the calling thread and of the host's processors at one moment, in seconds.
 pub(super) struct HostLoad {
     wall: f64,
-    /// CPU time of this thread, seconds.
+    /// CPU time of the calling thread, seconds.
     own: f64,
     processors: Option<ProcessorTimes>,
 }
@@ -36,11 +36,11 @@ struct ProcessorTimes {
 
 /// Greatest share of all processors' time that other programs may use on a quiet host.
 const OTHERS: f64 = 0.1;
-/// Greatest ratio of the elapsed time to the CPU time of a thread that always computes, on a quiet host.
+/// Greatest ratio of the elapsed time to the CPU time of a thread that computes without pause, on a quiet host.
 const WAITED: f64 = 1.1;
 
 impl HostLoad {
-    /// Reads all clocks.
+    /// Reads the CPU times of the thread and of the host's processors.
     pub(super) fn now() -> HostLoad {
         let wall = clock_gettime(ClockId::Monotonic);
         HostLoad {
@@ -50,8 +50,8 @@ impl HostLoad {
         }
     }
 
-    /// Returns the reasons why the host was not quiet. The calling thread must have computed all the time since
-    /// `before`.
+    /// Returns the reasons why the host was not quiet. The calling thread must have computed all the time since the
+    /// moment `before`.
     pub(super) fn doubts_since(&self, before: &HostLoad) -> Vec<String> {
         let (wall, own) = (self.wall - before.wall, self.own - before.own);
         let mut found = Vec::new();
@@ -74,7 +74,8 @@ impl HostLoad {
 }
 
 impl ProcessorTimes {
-    /// Parses `/proc/stat`: the line `cpu` has the times user, nice, system, idle, iowait, irq, softirq and steal.
+    /// Parses `/proc/stat`: the line that starts with `cpu` has the times user, nice, system, idle, iowait, irq,
+    /// softirq and steal.
     fn parse(text: &str) -> Option<ProcessorTimes> {
         let times = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let times: Vec<f64> = times.split_whitespace().take(8).filter_map(|time| time.parse().ok()).collect();
@@ -91,8 +92,8 @@ pub(super) fn today() -> String {
     date(seconds / 86_400)
 }
 
-/// Returns the date of a number of days after 1970-01-01. Years start in March here, so that a leap day is the last day
-/// of a year.
+/// Returns the date of a number of days after 1970-01-01. The computation lets years start in March, so that a leap day
+/// is the last day of a year.
 fn date(days: u64) -> String {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -117,7 +118,7 @@ mod tests {
         };
         let load = |wall: f64, own: f64, busy: u32, idle: u32| HostLoad { wall, own, processors: stat(busy, idle) };
         let begin = load(0.0, 0.0, 1000, 1000);
-        // Two processors run for 10 s with 100 ticks per second, and this thread computes all the time.
+        // Two processors run for 10 s with 100 ticks per second, and the measuring thread computes all the time.
         assert_eq!(load(10.0, 10.0, 2000, 2000).doubts_since(&begin), [""; 0]);
         assert_eq!(
             load(10.0, 9.9, 3000, 1000).doubts_since(&begin),

@@ -1,4 +1,5 @@
-//! Properties of a rank's host, read from Linux: the name of the host, its cores, and the cores that the rank may use.
+//! Properties of the host on which a rank runs, read from Linux: the host name, the cores, and the cores that the rank
+//! may use.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::measure::{Cpu, HostFacts, cpu_list};
 
-/// Environment variable that names the node of a rank.
+/// Environment variable that contains the name of a rank's node.
 #[cfg(feature = "mpi")]
 pub(super) const NODE: &str = "MCPSIM_NODE";
 
@@ -16,7 +17,7 @@ fn first_line(path: &str) -> Option<String> {
     text.lines().next().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// Returns the properties of this process's host. `node` is the name that the user gave to its node.
+/// Returns the properties of this host. `node` is the name that the user gave to the node.
 pub(super) fn local_facts(node: Option<&str>) -> HostFacts {
     let name = first_line("/proc/sys/kernel/hostname").unwrap_or_else(|| "host".to_owned());
     let set = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -28,12 +29,13 @@ pub(super) fn local_facts(node: Option<&str>) -> HostFacts {
     }
 }
 
-/// Returns the CPUs in a directory such as `/sys/devices/system/cpu`; empty without such information.
+/// Returns the CPUs that a Linux directory such as `/sys/devices/system/cpu` lists. The list is empty if the directory
+/// is missing.
 fn cpus(directory: &Path) -> Vec<Cpu> {
     let text = |path: String| fs::read_to_string(directory.join(path)).ok();
     let online = text("online".to_owned()).and_then(|text| cpu_list(&text)).unwrap_or_default();
     let cpu = |cpu: u32| {
-        // Virtual machines may return -1, which is no number here.
+        // Virtual machines may report the core number -1, which is no valid number.
         let number = |what: &str| text(format!("cpu{cpu}/topology/{what}"))?.trim().parse::<i64>().ok();
         let or = |found: Option<i64>, otherwise: u32| found.and_then(|n| u32::try_from(n).ok()).unwrap_or(otherwise);
         let (package, core) = (number("physical_package_id"), number("core_id"));
@@ -71,7 +73,7 @@ pub(super) fn caches() -> Option<String> {
     caches_of(Path::new("/sys/devices/system/cpu"), cpu)
 }
 
-/// Binds this thread to a CPU; returns whether that succeeded.
+/// Binds the calling thread to a CPU. Returns true if the binding succeeded.
 pub(super) fn bind_to(cpu: u32) -> bool {
     let mut set = CpuSet::new();
     set.set(cpu as usize);
@@ -117,7 +119,7 @@ mod tests {
         let told = "L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 9 CPUs";
         assert_eq!(caches_of(directory.path(), 3).as_deref(), Some(told));
         assert_eq!(caches_of(directory.path(), 0), None);
-        // A cache entry that cannot be read ends the list.
+        // A cache description that cannot be read ends the list of caches.
         index(2, "2", "Unified", "much", "3");
         assert_eq!(caches_of(directory.path(), 3).as_deref(), Some("L1 48 KiB"));
     }

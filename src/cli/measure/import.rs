@@ -14,10 +14,10 @@ use super::super::output::{self, OutputTarget};
 use super::MeasureArgs;
 use super::host;
 
-/// Value of `--base` that selects the built-in machine.
+/// Value of the option `--base` that selects the built-in machine.
 const DEFAULT: &str = "default";
 
-/// Reads the benchmark files and writes the platform file.
+/// Reads the output files of benchmark programs and writes the platform file.
 pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let parts = args.import.iter().map(|text| ImportPart::parse(text)).collect::<Result<Vec<ImportPart>, _>>()?;
     let eager = args.eager.iter().map(|text| eager(text)).collect::<Result<Vec<_>, _>>()?;
@@ -34,7 +34,7 @@ pub(super) fn import(args: &MeasureArgs) -> Result<(), Failure> {
     let import = Import { name: args.name(), made, shape: args.nct, eager, windows, files, base };
     let made = import.platform()?;
     let text = &made.text;
-    // mcpsim has written this text, so parsing cannot fail.
+    // mcpsim has written this platform text, so parsing cannot fail.
     Document::parse("the imported platform", text)
         .and_then(|document| Platform::load(document, &[]))
         .map_err(|error| Failure { exit: Exit::Bug, text: format!("{error}\n{text}") })?;
@@ -55,7 +55,7 @@ fn base(path: &Path) -> Result<Document, Failure> {
     Ok(document)
 }
 
-/// Parses `LEVEL=SIZE`.
+/// Parses the operand `LEVEL=SIZE` of the option `--eager`.
 fn eager(text: &str) -> Result<(Level, u64), Failure> {
     let wrong = |expected: &str| Failure::bad_input(format!("--eager {text}: expected {expected}"));
     let Some((name, size)) = text.split_once('=') else {

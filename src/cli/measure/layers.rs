@@ -1,8 +1,9 @@
-//! `mcpsim measure --layer`: tests between two ranks on a software layer other than MPI: sockets, shared memory, or a
-//! library of the user.
+//! `mcpsim measure --layer`: times messages between two ranks on a software layer other than MPI: sockets, shared
+//! memory, or a library of the user.
 //!
-//! There are two ranks, 0 and 1. On a single host, rank 1 is a thread of this process; for a user's library it is a
-//! separate process. Between two hosts, the user starts rank 1 with `--listen`, and rank 0 with `--connect`.
+//! The measurement has two ranks, 0 and 1. On a single host, rank 1 is a thread of the process of rank 0; for a user's
+//! library, rank 1 is a separate process. Between two hosts, the user starts rank 1 with `--listen`, and rank 0 with
+//! `--connect`.
 
 mod library;
 mod memory;
@@ -36,7 +37,7 @@ use tcp::Tcp;
 /// C header that a library for `--layer` implements.
 const HEADER: &str = include_str!("layers/mcpsim_layer.h");
 
-/// Options for measuring a transport other than MPI.
+/// Options for measuring a message transport other than MPI.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LayerArgs {
     /// Measure this communication layer in place of MPI, with two ranks: tcp, memory, or a C library of five
@@ -60,7 +61,7 @@ pub(crate) struct LayerArgs {
     pub connect: Option<String>,
 }
 
-/// Layer that is measured.
+/// Software layer that transfers the measured messages.
 #[derive(Clone, Debug, PartialEq)]
 enum Layer {
     Tcp,
@@ -82,7 +83,7 @@ impl Layer {
     }
 }
 
-/// Measures with two ranks. Rank 0 writes the results.
+/// Measures the software layer with two ranks. Rank 0 writes the results.
 pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let given = args.layer.layer.as_deref().unwrap_or_default();
     if given == "header" {
@@ -121,8 +122,8 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
         (Layer::Library(path), None) => {
             let address = format!("mcpsim-{}", std::process::id());
             note_input(path);
-            // The library is loaded before the second process starts, because both processes would print the error
-            // message otherwise.
+            // The user's layer library is loaded before the second process starts, because both processes would print
+            // the error message otherwise.
             let loaded = LoadedLayer::load(path).map_err(wrong)?;
             child = Some(OtherRank::start(path, &address)?);
             Box::new(loaded.start(0, &address).map_err(wrong)?)
@@ -155,7 +156,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     write(args, &targets, given, (&facts, &bindings), samples)
 }
 
-/// Runs rank 0, and returns its samples.
+/// Runs rank 0 of the measurement, and returns the measured samples.
 fn first_rank(args: &MeasureArgs, layer: Box<dyn PairLayer>, facts: &[HostFacts], bindings: &[Binding]) -> Samples {
     let mut port = LayerPort::new(0, layer);
     let plan = plan(args, facts, bindings);
@@ -169,7 +170,7 @@ fn first_rank(args: &MeasureArgs, layer: Box<dyn PairLayer>, facts: &[HostFacts]
     samples
 }
 
-/// Runs rank 1, which follows the instructions of rank 0.
+/// Runs rank 1 of the measurement, which follows the instructions of rank 0.
 fn second(layer: Box<dyn PairLayer>) {
     let mut port = LayerPort::new(1, layer);
     let mut numbers = Vec::new();
@@ -192,7 +193,7 @@ fn plan(args: &MeasureArgs, facts: &[HostFacts], bindings: &[Binding]) -> Campai
     }
 }
 
-/// Fits the levels to the samples and writes the results.
+/// Fits the message costs to the samples and writes the results.
 fn write(
     args: &MeasureArgs,
     targets: &Targets,
@@ -232,7 +233,7 @@ fn bind_self(binding: Binding) {
     }
 }
 
-/// Starts rank 1 as a thread, which ends at the latest with the process.
+/// Starts rank 1 as a thread. The thread ends at the latest with the host process.
 fn beside(binding: Binding, work: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
         bind_self(binding);
@@ -263,8 +264,8 @@ fn wrong(what: String) -> Failure {
     Failure::bad_input(what)
 }
 
-/// Rank 1 of a user's library, whose state requires a separate process. The process is killed when this value is
-/// dropped.
+/// Rank 1 for a layer library of the user, whose global state requires a separate host process. The process is killed
+/// when this value is dropped.
 struct OtherRank(Child);
 
 impl OtherRank {
@@ -285,7 +286,7 @@ impl OtherRank {
 
 impl Drop for OtherRank {
     fn drop(&mut self) {
-        // The process has ended or is no longer needed, so errors are ignored.
+        // The process of rank 1 has ended or is no longer needed, so errors are ignored.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! Page-aligned buffers, which common benchmark programs use.
+//! Page-aligned message buffers, as common benchmark programs use them.
 //!
 //! A copy from the memory of another process handles each touched page separately. If the buffer of a message is not
 //! aligned, the copy touches one more page, which takes a tenth of the time of a 4 KiB message.
@@ -17,14 +17,14 @@ pub(super) struct PageBuffer {
 }
 
 impl PageBuffer {
-    /// Creates a buffer of `length` bytes of `value`.
+    /// Creates a buffer of `length` bytes that have the value `value`.
     pub fn new(length: usize, value: u8) -> PageBuffer {
         let room = ProgramVec::new(value, if length > 0 { length + PAGE } else { 0 });
         let start = if length > 0 { room.as_ptr().align_offset(PAGE) } else { 0 };
         PageBuffer { room, start, length }
     }
 
-    /// Enlarges the buffer to at least `length` bytes. Its content is lost.
+    /// Enlarges the buffer to at least `length` bytes. The content of the buffer is lost.
     pub fn make_room(&mut self, length: usize, value: u8) {
         if self.length < length {
             *self = PageBuffer::new(length, value);

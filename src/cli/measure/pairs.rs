@@ -1,5 +1,5 @@
-//! `mcpsim measure --pairs`: matrices of the message times between all pairs of ranks, under MPI or on a simulated
-//! machine.
+//! `mcpsim measure --pairs`: measures matrices of the message times between all pairs of ranks, under MPI or on a
+//! simulated machine.
 
 mod args;
 mod journal;
@@ -28,11 +28,11 @@ use super::super::output;
 use super::MeasureArgs;
 use crate::run::{agree, write_whole};
 
-/// Relative difference between the medians of a concurrently and a separately measured pair above which a note is
-/// printed.
+/// Relative difference between the medians of a pair of ranks measured concurrently with other pairs and alone, above
+/// which a note is printed.
 const DISTURBED: f64 = 0.1;
 
-/// Measures all pairs. The first process writes the files.
+/// Measures the message times of all pairs of ranks. The first host process writes the files.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let prefix = Path::new(&args.output);
     let given = if args.output == "-" {
@@ -54,7 +54,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     }
 }
 
-/// Measures all pairs on a simulated machine, with one rank per core in block order.
+/// Measures the message times of all pairs of ranks on a simulated machine, with one rank per core in block order.
 fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failure> {
     let platform: Platform = platform(path, args.nct)?;
     let cores = u32::try_from(platform.shape.total_cores()).unwrap_or(u32::MAX);
@@ -81,7 +81,7 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     work.end()
 }
 
-/// State of the first process, which stores results, prints progress and writes files.
+/// State of the first host process, which stores results, prints progress and writes files.
 struct PairWork<'a> {
     args: &'a MeasureArgs,
     prefix: &'a Path,
@@ -89,7 +89,7 @@ struct PairWork<'a> {
     hosts: Vec<String>,
     journal: Journal,
     line: Line,
-    /// Greatest relative difference between a concurrent and a separate measurement of a pair; `None` without
+    /// Greatest relative difference between a concurrent and a separate measurement of a pair of ranks; `None` without
     /// concurrent measurements.
     disturbed: Option<f64>,
 }
@@ -133,7 +133,7 @@ impl<'a> PairWork<'a> {
         Ok(PairWork { args, prefix, parameters: *parameters, hosts: hosts.to_vec(), journal, line, disturbed: None })
     }
 
-    /// Stores the results for one message length.
+    /// Stores the measured times of all pairs of ranks for one message length.
     fn add(&mut self, measured: MeasuredPairs) -> Result<(), Failure> {
         self.journal.add(&measured.matrices)?;
         if let Some(check) = measured.check {
@@ -156,7 +156,7 @@ impl<'a> PairWork<'a> {
         Failure { exit: Exit::Interrupted, text }
     }
 
-    /// Writes the files, and deletes the journal.
+    /// Writes the matrix files, and deletes the journal file.
     fn end(mut self) -> Result<(), Failure> {
         self.line.end();
         let mut text = String::new();
@@ -168,7 +168,7 @@ impl<'a> PairWork<'a> {
             })?;
             text.push_str(&format!("{}\n", path.display()));
             if self.args.pairs.text {
-                // Only one matrix at a time is in memory.
+                // Only one time matrix at once is in memory.
                 let mut all = matrices(&path)?;
                 let path = with_end(self.prefix, &format!("_{}.txt", statistic.name()));
                 put([&path], |[mut output]| write_text(&mut output, &mut all, &self.hosts))?;
@@ -209,7 +209,7 @@ impl<'a> PairWork<'a> {
     }
 }
 
-/// Progress line on the terminal.
+/// Progress line of the measurement of all pairs on the terminal.
 struct Line {
     shown: bool,
     started: Instant,
@@ -224,7 +224,8 @@ impl Line {
         Line { shown, started: Instant::now(), last: None, first, all }
     }
 
-    /// Prints the progress: the number of finished message lengths, and the finished fraction of the next length.
+    /// Prints the progress of the measurement: the number of finished message lengths, and the finished fraction of the
+    /// next message length.
     fn tell(&mut self, parameters: &Parameters, done: usize, part: f64) {
         if !self.shown || self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(200)) {
             return;

@@ -15,7 +15,7 @@ use mcpsim_host_mpi::HostWindow;
 
 use super::pages::PageBuffer;
 
-/// Tag of control messages.
+/// MPI tag of control messages between the measuring ranks.
 const TOLD: i32 = 1;
 
 /// Measuring rank with its send and receive buffers.
@@ -26,25 +26,25 @@ pub(super) struct RealPort {
     /// written, not data that have been in all caches for a long time.
     pub(super) sent: PageBuffer,
     pub(super) received: PageBuffer,
-    /// Buffer for several concurrent messages.
+    /// Receive and send buffer for several concurrent messages.
     pub(super) several: PageBuffer,
     /// Send buffers of several messages, one buffer per message.
     apart: PageBuffer,
-    /// Array that computing code traverses to evict the caches.
+    /// Array that computing code traverses to evict message buffers from the caches.
     passed: ProgramVec<u64>,
-    /// Memory window for one-sided access.
+    /// Memory window for one-sided MPI access.
     pub(super) window: Option<HostWindow>,
-    /// Communicator of collectives; `None` if this rank takes no part in them.
+    /// Communicator of measured collectives; `None` if this rank takes no part in the collectives.
     members: Option<SimpleCommunicator>,
     /// Operands and result of reductions.
     numbers: [ProgramVec<f64>; 2],
-    /// Excess of the actual over the requested compute time until now, in seconds. The excess results from the clock's
+    /// Excess of the actual over the requested compute time so far, in seconds. The excess results from the clock's
     /// resolution.
     excess: f64,
 }
 
 impl RealPort {
-    /// Creates a rank for messages of at most `most` bytes. MPI is already initialised.
+    /// Creates a measuring rank for messages of at most `most` bytes. MPI is already initialised.
     pub fn new(most: u64) -> RealPort {
         const TIMES: u32 = 2000;
         let (sent, received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
@@ -68,7 +68,7 @@ impl RealPort {
         port
     }
 
-    /// Allocates buffers for `count` messages of `bytes`.
+    /// Allocates buffers for `count` messages of `bytes` bytes.
     pub(super) fn make_room(&mut self, bytes: u64, count: u32) -> usize {
         let needed = (bytes * u64::from(count)) as usize;
         self.several.make_room(needed, 3);
@@ -92,7 +92,7 @@ impl RealPort {
         });
     }
 
-    /// Calls MPI_Alltoallv with `bytes` to and from each rank of `with`.
+    /// Calls MPI_Alltoallv with `bytes` bytes to and from each rank of `with`.
     fn all_to_all_two(&mut self, with: [u32; 2], bytes: u64) {
         let mut counts = vec![0; self.size() as usize];
         with.iter().for_each(|rank| counts[*rank as usize] += bytes as i32);
@@ -274,7 +274,7 @@ impl GroupPort for RealPort {
     fn collective(&mut self, collective: Collective, root: u32, bytes: u64) {
         let RealPort { world, sent, received, several, numbers: [one, other], members, .. } = self;
         let Some(members) = members else {
-            // By default all ranks take part in collectives.
+            // By default all ranks take part in a measured collective.
             match collective {
                 Collective::Bcast => {
                     world.process_at_rank(root as i32).broadcast_into(&mut sent[..bytes as usize]);

@@ -1,5 +1,5 @@
-//! Measurement with the ranks of a real MPI library: detection of their cores, the tests, and the evaluation by the
-//! first rank.
+//! Measurement with the ranks of a real MPI library: detects the cores of the ranks, runs the tests, and evaluates the
+//! samples on the first rank.
 
 use std::io::Write;
 
@@ -18,12 +18,12 @@ use super::own_data::time_own_data;
 use super::port::RealPort;
 use super::{host, host_facts, speed};
 
-/// Largest number of ranks on a CMP for which kernels are timed with every number of concurrent ranks.
+/// Largest number of ranks on a CMP (socket) for which kernels are timed with every number of concurrent ranks.
 const ONE_BY_ONE: u32 = 8;
 
-/// Measures the machine. The first process writes the results.
+/// Measures the machine. The first host process writes the results.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
-    // Results that cannot be written are reported before the measurement.
+    // A file that cannot be written is reported before the measurement.
     let targets = agree(processes, processes.is_first().then(|| Targets::new(args)).transpose())?;
     let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
     let all: Vec<HostFacts> = processes.gather(host_facts::local_facts(named.as_deref()));
@@ -47,10 +47,11 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
         CampaignPlan { levels, most_bytes: args.max_size.get(), budget: args.time.as_seconds(), window: args.window };
     let mut port = RealPort::new(plan.most_bytes);
     let speed = speeds(&mut port, processes, &places);
-    // The other ranks wait for the first rank in the next exchange.
+    // The other ranks wait for the first rank in the next data exchange.
     let datatypes = if processes.is_first() { time_datatypes() } else { [0.0; 2] };
     let own_data = if processes.is_first() { time_own_data() } else { [0.0; 2] };
-    // One rank per node runs pieces of work, for a twentieth of the total time.
+    // For a twentieth of the total time, one rank per node repeatedly runs a fixed piece of computation to observe
+    // noise.
     let firsts: Vec<u32> =
         (0..).zip(&places).filter(|(rank, place)| place.node == *rank).map(|(rank, _)| rank).collect();
     let pieces = (args.time.as_seconds() / 20.0 / PIECE).clamp(1000.0, 100_000.0) as u32;
@@ -68,7 +69,8 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     conclude(args, &targets, &measured, &again)
 }
 
-/// Times the kernels on the CMP of the first rank: first on one rank, then on a growing number of concurrent ranks.
+/// Times the kernels on the CMP (socket) of the first rank: first on one rank, then on a growing number of concurrent
+/// ranks.
 fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> Speed {
     let near: Vec<u32> =
         (0..).zip(places).filter(|(_, place)| place.is_near(&places[0])).map(|(rank, _)| rank).collect();
@@ -90,12 +92,12 @@ fn speeds(port: &mut RealPort, processes: &Processes, places: &[HostPlace]) -> S
         }
         port.barrier();
     }
-    // The first rank takes part with every number of ranks.
+    // The first rank takes part in the timing with every number of concurrent ranks.
     let crowded = processes.broadcast(|| crowded.clone());
     Speed::of(&crowded[0], &crowded)
 }
 
-/// Returns notes on the placement of ranks.
+/// Returns notes on the placement of the ranks, which are printed for the user.
 fn notes(seen: &[HostFacts], bindings: &[Binding], places: &[HostPlace], unbound: usize) -> Vec<String> {
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {

@@ -1,4 +1,5 @@
-//! Timing of compute kernels by the CPU time of the thread, because other load on the host affects this time least.
+//! Timing of compute kernels by the CPU time of the thread. Other load on the host affects CPU time less than elapsed
+//! time.
 
 use crate::measure::{Figures, Kernel, Summary};
 
@@ -7,7 +8,7 @@ use super::host::thread_time;
 /// Number of timed runs of each kernel, whose median is the result.
 const RUNS: usize = 9;
 
-/// Returns the seconds of each kernel on this core. Calls `ready` before each kernel.
+/// Returns the seconds of each compute kernel on this core. Calls `ready` before each kernel.
 pub(super) fn time(kernels: &mut [Kernel], machine: &str, mut ready: impl FnMut()) -> Figures {
     let mut figures = Figures { machine: machine.to_owned(), ..Figures::default() };
     for kernel in kernels {

@@ -1,5 +1,5 @@
-//! `mcpsim measure --collectives` and `--b-eff`: measurements that involve all ranks, under MPI, on a simulated
-//! machine, or both.
+//! `mcpsim measure --collectives` and `mcpsim measure --b-eff`: measurements that involve all ranks, under MPI, on a
+//! simulated machine, or both.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ use super::conclude::unusable;
 /// Number of calls of a collective on a simulated machine; one call suffices, because all calls take the same time.
 const SIMULATED_REPEATS: u32 = 1;
 
-/// Executes the measurement. The first process writes the results.
+/// Executes the measurement of all ranks. The first host process writes the results.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let real = processes.count() > 1;
     let prepared = processes.is_first().then(|| PreparedTests::new(args, real.then(|| processes.count())));
@@ -62,7 +62,7 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     if shown { output::print(&text) } else { Ok(()) }
 }
 
-/// Returns the results of b_eff as CSV, one row per quantity.
+/// Returns the results of the b_eff benchmark as CSV, one row per quantity.
 fn effective_csv(measured: Option<Effective>, simulated: Option<Effective>) -> String {
     let mut text = "figure,measured,simulated,unit\n".to_owned();
     let mut row = |name: &str, unit: &str, value: fn(&Effective) -> f64| {
@@ -77,7 +77,7 @@ fn effective_csv(measured: Option<Effective>, simulated: Option<Effective>) -> S
     text
 }
 
-/// Input that the first process reads before the measurement.
+/// Input of a measurement that the first host process reads before the measurement.
 struct PreparedTests {
     target: Option<OutputTarget>,
     simulated: Option<(Platform, Vec<Site>)>,
@@ -85,7 +85,8 @@ struct PreparedTests {
 }
 
 impl PreparedTests {
-    /// Reads the input. `ranks` is the number of ranks of a real MPI library, if it is measured.
+    /// Reads the input of the measurement. `ranks` is the number of ranks of a real MPI library, if the library is
+    /// measured.
     fn new(args: &MeasureArgs, ranks: Option<u32>) -> Result<PreparedTests, Failure> {
         let option = if args.together.collectives { "--collectives" } else { "--b-eff" };
         let target = || (args.output != "-").then(|| OutputTarget::new("--output", &args.output)).transpose();
@@ -105,7 +106,7 @@ impl PreparedTests {
     }
 }
 
-/// Measures on the ranks of a real MPI library.
+/// Measures collectives on the ranks of a real MPI library.
 #[cfg(feature = "mpi")]
 fn real(args: &MeasureArgs, plan: &CollectiveTests) -> (Vec<TimedCollective>, Option<Effective>) {
     use crate::measure::{RankPort, measure_effective, time_collectives};

@@ -51,7 +51,7 @@ pub(super) fn report(sources: &[PathBuf], directory: Option<&Path>, formats: &[F
     output::print(&draw(&figures, directory, formats)?)
 }
 
-/// Returns names that distinguish the files, if possible without directory and extension.
+/// Returns names that distinguish the compared files, if possible without directory and extension.
 fn names(sources: &[PathBuf]) -> Vec<String> {
     let short: Vec<String> =
         sources.iter().map(|path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned()).collect();

@@ -22,7 +22,7 @@ pub(super) struct FitRequest<'a> {
     pub format: &'a [Format],
 }
 
-/// Fits the formula, and prints, writes and draws the results that the options request.
+/// Fits the formula to the times, and prints, writes and draws the results that the options request.
 pub(super) fn report(asked: &FitRequest<'_>) -> Result<(), Failure> {
     let equation = Equation::parse(asked.formula)?;
     let (name, text) = read(asked.source)?;

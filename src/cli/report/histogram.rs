@@ -1,4 +1,4 @@
-//! `mcpsim report --histogram`: messages by exact size, in groups of sizes.
+//! `mcpsim report --histogram`: evaluates the number of messages by exact size, in groups of sizes.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,8 @@ fn read(path: &Path) -> Result<(String, String), Failure> {
     Ok((name, text))
 }
 
-/// Computes the shares of the groups, and prints, writes and draws the results that the options request.
+/// Computes the share of messages in each group of sizes, and prints, writes and draws the results that the options
+/// request.
 pub(super) fn report(asked: &HistogramArgs<'_>) -> Result<(), Failure> {
     let (name, text) = read(asked.histogram)?;
     let histogram = Histogram::read(&name, &text)?;

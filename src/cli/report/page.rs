@@ -1,4 +1,4 @@
-//! `mcpsim report --html`: exported data as one HTML page.
+//! `mcpsim report --html`: writes exported data as one HTML page.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::config::note_input;
 use crate::report::page;
 use crate::run::write_whole;
 
-/// Writes the page of `text`, which is the content of the file `name`, to the file `to`.
+/// Writes an HTML page of `text`, which is the content of the file `name`, to the file `to`.
 pub(super) fn write(name: &str, text: &str, timeline: Option<&Path>, to: &Path) -> Result<(), Failure> {
     let read = |path: &Path| {
         let name = path.display().to_string();

@@ -124,7 +124,7 @@ pub(crate) struct RevisionsArgs {
 }
 
 impl RevisionsArgs {
-    /// Returns the request of a test over revisions.
+    /// Returns the request of a test over the revisions of a program.
     pub fn request(&self) -> Result<RevisionRequest, Failure> {
         let (file, directory) = match &self.file {
             Some(path) => {
@@ -137,7 +137,7 @@ impl RevisionsArgs {
         let run = self.run.clone().or(file.run);
         let run = match run {
             Some(run) => run,
-            // A list of revisions needs no program.
+            // Listing the revisions needs no program.
             None if self.list => String::new(),
             None => {
                 return Err(Failure::bad_input(

@@ -11,8 +11,8 @@ use crate::study::{Questions, StudyRequest};
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
 
-/// Options of a run that a study also has. The other options select which results of a single run are displayed or
-/// written.
+/// Options of `mcpsim run` that `mcpsim sweep` also has. The other options of `mcpsim run` select which results of a
+/// single run are displayed or written.
 const OF_RUN: [&str; 21] = [
     "app",
     "arguments",
@@ -125,7 +125,7 @@ pub(crate) fn command() -> Command {
     strangers().fold(command, |command, id| command.mut_arg(id, |argument| argument.hide(true)))
 }
 
-/// Returns the options of a run that a study does not have.
+/// Returns the options of `mcpsim run` that `mcpsim sweep` does not have.
 fn strangers() -> impl Iterator<Item = String> {
     let command = RunArgs::command();
     let ids: Vec<String> = command.get_arguments().map(|argument| argument.get_id().to_string()).collect();
@@ -141,7 +141,7 @@ impl SweepArgs {
         Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.run.repeats, rerun: self.rerun, questions })
     }
 
-    /// Converts the arguments that clap has matched. Options that a study does not have are errors.
+    /// Converts the arguments that clap has matched. Options that `mcpsim sweep` does not have are errors.
     pub fn read(matches: &ArgMatches) -> Result<Result<Self, clap::Error>, Failure> {
         let typed = |id: &String| matches.value_source(id) == Some(ValueSource::CommandLine);
         if let Some(id) = strangers().find(typed) {
@@ -151,7 +151,7 @@ impl SweepArgs {
         Ok(SweepArgs::from_arg_matches(matches))
     }
 
-    /// Returns the directory of the study.
+    /// Returns the directory in which the study is stored.
     pub fn directory(&self, name: &str) -> PathBuf {
         let safe = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name: String = name.chars().map(safe).collect();

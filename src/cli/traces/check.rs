@@ -26,7 +26,7 @@ pub(in crate::cli) struct CheckArgs {
 
 /// Replays the trace of a real run, and prints a comparison of the times.
 pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
-    // Only the comparison is printed, and no results of the replay are written.
+    // The replay prints only the comparison, and writes no results.
     let words = ["mcpsim", "--quiet", "--functions"].into_iter().map(OsString::from);
     let parsed = parse(words.chain(args.line.iter().cloned()).collect())?;
     let run = match parsed {
@@ -59,7 +59,7 @@ pub(in crate::cli) fn check(args: &CheckArgs) -> Result<(), Failure> {
     print(&compared(&logs, outcome))
 }
 
-/// Returns the measured calls of each rank.
+/// Returns the measured MPI calls of each rank.
 pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
     let ps = |ns: u64| ns.saturating_mul(1000);
     let call =
@@ -67,14 +67,14 @@ pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
     logs.spans().into_iter().map(|spans| spans.into_iter().map(call).collect()).collect()
 }
 
-/// Fraction of a rank's time that the rank may wait for a core without a note.
+/// Fraction of a rank's time that the rank may wait for a core before a note is printed.
 const SHARE_TOLD: f64 = 0.01;
 
 fn percent(replayed: f64, measured: f64) -> String {
     if measured > 0.0 { format!("{} %", signed(100.0 * (replayed / measured - 1.0), 1)) } else { "–".to_owned() }
 }
 
-/// Compares measured and replayed times: in total, by function, and by rank.
+/// Compares measured and replayed times: the total time, and the times by MPI function and by rank.
 fn compared(logs: &Logs, outcome: &Outcome) -> String {
     let ranks = 0..logs.ranks();
     let seconds = |ns: u64| ns as f64 * 1e-9;
@@ -83,7 +83,7 @@ fn compared(logs: &Logs, outcome: &Outcome) -> String {
         let off = percent(replayed, measured);
         let _ = writeln!(out, "{name:<28} {measured:>14.6} {replayed:>14.6} {off:>10}");
     };
-    // A replay does not make some calls, such as MPI_Finalize, so these calls take no time in the replay.
+    // A replay does not make some calls, such as MPI_Finalize, so such calls take no time in the replay.
     let mut left_out = String::new();
     let longest = ranks.clone().map(|rank| logs.measured(rank)).max().unwrap_or(0);
     line("total, s", seconds(longest), outcome.predicted_s);

@@ -45,17 +45,17 @@ pub(in crate::cli) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     print(&(differences(runs) + &note))
 }
 
-/// Note that explains from when on the times of recorded runs count.
+/// Note that states from when on the call times of recorded runs are valid.
 const RECORDED: &str = "note: times of a recorded run count from the first MPI_Init and include \
     MPI_Finalize and the time of recording, as \"passed\" of mcpsim trace info does. Times of a \
     predicted run count from its start";
 
-/// Returns whether the name of `path` is that of a file written by `--timeline`.
+/// Returns true if `path` has the name of a file that `--timeline` writes.
 fn is_timeline(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "json")
 }
 
-/// Returns the calls of each rank in the timeline or trace at `path`.
+/// Returns the MPI calls of each rank in the timeline or trace at `path`.
 fn calls(path: &Path) -> Result<Vec<Vec<TimedCall>>, Failure> {
     if is_timeline(path) {
         let text = read_text(path, "the output of --timeline FILE.json")?;

@@ -34,8 +34,8 @@ pub(in crate::cli) fn make(args: &LibArgs) -> Result<(), Failure> {
     let source = directory.path().join("library.c");
     let mpicc = args.mpicc.to_string_lossy();
     run(Command::new(&args.mpicc).args(["-c", "-O2", "-fPIC", "-w", "-o"]).args([&object, &source]), &mpicc)?;
-    // The recording library is linked without an MPI library, because the program has one. The recording library can
-    // therefore detect that the program uses another MPI library.
+    // The recording library is linked without an MPI library, because the recorded program is linked with an MPI
+    // library. The recording library can therefore detect that the program uses another MPI library.
     let cc = std::env::var_os("MCPSIM_CC").filter(|cc| !cc.is_empty()).unwrap_or_else(|| "cc".into());
     let link = ["-shared", "-Wl,-z,lazy", "-o"];
     run(Command::new(&cc).args(link).args([&library, &object]).arg("-ldl"), &cc.to_string_lossy())?;

@@ -21,7 +21,7 @@ pub(in crate::cli) struct MergeArgs {
     output: PathBuf,
 }
 
-/// Merges the log files of all ranks.
+/// Merges the log files of all ranks into one trace file.
 pub(in crate::cli) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let mut files = Vec::new();
     for path in &args.logs {
@@ -53,7 +53,7 @@ pub(in crate::cli) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     print(&format!("{name}: {} ranks{fault}\n", run.ranks()))
 }
 
-/// Returns the log files in a directory.
+/// Returns the log files of ranks in a directory.
 fn within(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let cannot = |error: std::io::Error| Failure::bad_input(format!("cannot read {}: {error}", directory.display()));
     let mut files = Vec::new();

@@ -106,7 +106,7 @@ pub(crate) struct ValidateArgs {
 }
 
 impl ValidateArgs {
-    /// Returns the models that are compared, without duplicates. mcpsim's own model is first.
+    /// Returns the communication models that are compared, without duplicates. mcpsim's own model is first.
     pub fn compared(&self) -> Vec<Model> {
         let mut models = vec![Model::Mcpsim];
         for model in self.models.iter().flat_map(|models| &models.0) {
@@ -117,18 +117,18 @@ impl ValidateArgs {
         models
     }
 
-    /// Returns which points the text summary lists.
+    /// Returns which validated points the text summary lists.
     pub fn shown_points(&self) -> ShownPoints {
         if self.points { ShownPoints::All } else { ShownPoints::Furthest }
     }
 
-    /// Returns whether results are written to stdout; then no text summary is printed.
+    /// Returns true if results are written to stdout; then no text summary is printed.
     pub fn to_stdout(&self) -> bool {
         [&self.json, &self.csv].into_iter().flatten().any(|name| name == "-")
     }
 }
 
-/// Models that a keyword of `--models` selects.
+/// Communication models that a keyword of `--models` selects.
 #[derive(Clone, Debug)]
 pub(crate) struct Models(Vec<Model>);
 

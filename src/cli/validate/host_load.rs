@@ -3,8 +3,8 @@
 /// Relative spread of repeated predictions above which a note is printed.
 const MOST_SPREAD: f64 = 0.1;
 
-/// Returns the note on a validation that timed code. `turns` has the repeated predictions of each run. `load` is the
-/// mean number of runnable processes on the host in the last minute, if it is known.
+/// Returns the note on a validation that timed code. `turns` contains the repeated predictions of each run. `load` is
+/// the mean number of runnable processes on the host in the last minute, if it is known.
 pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Option<String> {
     let spread = turns.iter().filter_map(|turns| spread(turns)).fold(0.0, f64::max);
     let busy = load.filter(|&load| load > cores as f64);
@@ -20,7 +20,8 @@ pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Optio
     ))
 }
 
-/// Returns the difference between the greatest and the least value, divided by the median.
+/// Returns the relative spread of `values`: the difference between the greatest and the least value, divided by the
+/// median.
 fn spread(turns: &[f64]) -> Option<f64> {
     let mut sorted = turns.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -28,7 +29,7 @@ fn spread(turns: &[f64]) -> Option<f64> {
     Some((sorted.last()? - sorted.first()?) / median)
 }
 
-/// Returns Linux' mean number of runnable processes in the last minute.
+/// Returns the mean number of runnable processes on the host in the last minute, as Linux reports it.
 pub(super) fn load() -> Option<f64> {
     of_account(&std::fs::read_to_string("/proc/loadavg").ok()?)
 }

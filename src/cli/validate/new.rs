@@ -1,4 +1,4 @@
-//! `mcpsim validate --new`: writes a commented template of a case, or a case of measured collectives.
+//! `mcpsim validate --new`: writes a commented template of a validation case, or a case of measured collectives.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -13,14 +13,14 @@ use super::CASE;
 
 /// File name of the table of measured runs.
 const MEASURED: &str = "measured.csv";
-/// File name of the application.
+/// File name of the application in a validation case.
 const APP: &str = "app.toml";
 
-/// Writes a case into `folder`, which must not exist. The measured runs of the case are read from the files in
-/// `imports`.
+/// Writes a validation case into `folder`, which must not exist. The measured runs of the case are read from the files
+/// in `imports`.
 ///
 /// # Errors
-/// `folder` exists or cannot be written, or a file has no measured collectives.
+/// `folder` exists or cannot be written, or a file in `imports` has no measured collectives.
 pub(super) fn write_case(folder: &Path, imports: &[String], quiet: bool) -> Result<u8, Failure> {
     let mut calls = MeasuredCalls::default();
     for import in imports {
@@ -56,7 +56,7 @@ pub(super) fn write_case(folder: &Path, imports: &[String], quiet: bool) -> Resu
     Ok(Exit::Predicted.code())
 }
 
-/// Adds the measured calls in the file that `import` names in the form `[PROCESSES=]FILE`.
+/// Adds the measured collective calls in the file that `import` names in the form `[PROCESSES=]FILE`.
 fn add(calls: &mut MeasuredCalls, import: &str) -> Result<(), Failure> {
     let stated = import.split_once('=').and_then(|(number, file)| Some((number.parse::<u32>().ok()?, file)));
     let (processes, file) = stated.map_or((None, import), |(number, file)| (Some(number), file));

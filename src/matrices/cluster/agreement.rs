@@ -1,4 +1,4 @@
-//! Agreement of clusters with the known structure of a machine.
+//! Agreement of the clusters of rank pairs with the known structure of a machine.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use mcpsim_core::platform::{Placement, PlacementError, Platform};
 
 use crate::MatrixError;
 
-/// Agreement of two partitions of the same elements.
+/// Agreement of two partitions of one set of rank pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Agreement {
     /// Adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 for equal
     /// partitions, 0 for agreement by chance.
     pub rand_index: f64,
-    /// Fraction of the elements that are in the cluster representing their class. Each cluster represents at most one
+    /// Fraction of the rank pairs that are in the cluster representing their class. Each cluster represents at most one
     /// class.
     pub share: f64,
 }
 
-/// Returns the agreement of the clusters in `labels` with the classes in `truth`.
+/// Returns the agreement of the clusters in `labels` with the classes in `truth`, both by rank pair.
 pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     let mut cells: BTreeMap<(u32, u32), u64> = BTreeMap::new();
     let (mut rows, mut columns): (BTreeMap<u32, u64>, BTreeMap<u32, u64>) = Default::default();
@@ -31,7 +31,7 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     let [one, other]: [f64; 2] = [&rows, &columns].map(|of| of.values().map(|count| pairs(*count)).sum());
     let chance = one * other / pairs(labels.len() as u64);
     let most = f64::midpoint(one, other);
-    // Both partitions consist of one cluster, or all clusters consist of one element.
+    // All elements of the partitions are in one cluster, or every cluster has one element.
     let rand_index = if most == chance { 1.0 } else { (together - chance) / (most - chance) };
     let mut by_size: Vec<((u32, u32), u64)> = cells.into_iter().collect();
     by_size.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -49,10 +49,11 @@ pub fn agreement(labels: &[u32], truth: &[u32]) -> Agreement {
     Agreement { rand_index, share: inside as f64 / labels.len().max(1) as f64 }
 }
 
-/// Returns the kind of each pair of ranks on a machine with block placement: 0 for the diagonal, 1 to 3 for the levels.
+/// Returns the network level of each pair of ranks on a machine with block placement: 0 for the diagonal of the matrix,
+/// 1 to 3 for the levels core, CMP and node.
 ///
 /// # Errors
-/// More ranks than cores.
+/// The machine has fewer cores than ranks.
 pub fn levels_of_pairs(platform: &Platform, ranks: u32) -> Result<Vec<u32>, MatrixError> {
     let refused = |error: PlacementError| MatrixError::new(error.of_a_rank_a_core());
     let sites = Placement::Block.sites(platform.shape, ranks, false).map_err(refused)?;
@@ -82,7 +83,8 @@ mod tests {
 
     #[test]
     fn the_index_is_that_of_the_formula() {
-        // Cells 2, 1 and 1, 2: 2 common pairs of 6 and 6 of 15, 2.4 by chance: (2 - 2.4) / (6 - 2.4).
+        // The contingency table has the cells 2, 1 and 1, 2: 2 common pairs of 6 and 6 of 15, 2.4 by chance: (2 - 2.4)
+        // / (6 - 2.4).
         let found = agreement(&[0, 0, 0, 1, 1, 1], &[0, 0, 1, 0, 1, 1]);
         assert!((found.rand_index + 0.4 / 3.6).abs() < 1e-12, "{found:?}");
         assert!((found.share - 4.0 / 6.0).abs() < 1e-12);

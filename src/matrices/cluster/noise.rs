@@ -1,44 +1,44 @@
-//! Merging of clusters that differ only by noise.
+//! Merging of clusters of rank pairs that differ only by noise.
 //!
-//! Steps 1 to 5 ignore noise. If the values of similar pairs vary by more than the precision, these pairs fall into
-//! many clusters. The matrices of a partition (one per message length) repeat the measurement of each pair. The ratio
-//! of a pair's value to its cluster's value changes smoothly with the length, except for the noise that remains in the
-//! statistic of one element's samples. The mean of this ratio over m lengths has a standard error of noise / √m.
-//! Clusters whose means differ by less than noise explains are merged.
+//! Steps 1 to 5 of the clustering ignore noise. If the values of similar pairs vary by more than the precision, similar
+//! pairs fall into many clusters. The matrices of a partition (one per message length) repeat the measurement of each
+//! pair. The ratio of a pair's value to its cluster's value changes smoothly with the length, except for the noise that
+//! remains in the statistic of one element's samples. The mean of the ratio over m lengths has a standard error of
+//! noise / √m. Clusters whose means differ by less than noise explains are merged.
 
-/// Variance of the logarithm of one value due to noise.
+/// Variance of the logarithm of one measured time due to noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Noise(f64);
 
-/// Variances below this value are rounding errors.
+/// Least variance that is taken for noise; smaller variances are rounding errors.
 const LEAST_VARIANCE: f64 = 1e-12;
 
-/// Sums over the matrices of a partition, which are read one after the other.
+/// Sums over the time matrices of a partition, which are read one after the other.
 pub(super) struct Deviations {
     matrices: usize,
     elements: Vec<ElementDeviations>,
-    /// For each cluster, the logarithm of its value in each matrix.
+    /// Logarithm of each cluster's value in each time matrix.
     logarithms: Vec<Vec<f64>>,
 }
 
-/// Differences between the logarithms of an element's value and of its cluster's value. Costs are linear in the length,
-/// so second differences consist of noise.
+/// Differences between the logarithm of a matrix element and the logarithm of its cluster's value. Message costs are
+/// linear in the message length, so second differences consist of noise.
 #[derive(Clone, Copy, Default)]
 struct ElementDeviations {
-    /// Differences in the last two matrices, the latest first.
+    /// Differences of a matrix element from its cluster in the last two matrices, the latest first.
     last: [f64; 2],
-    /// Sum of squared second differences, relative to the cluster's value.
+    /// Sum of squared second differences of a matrix element, relative to the cluster's value.
     squares: f64,
 }
 
 impl Deviations {
-    /// Creates sums for `elements` elements in `clusters` clusters.
+    /// Creates sums for `elements` matrix elements in `clusters` clusters.
     pub(super) fn new(elements: usize, clusters: usize) -> Deviations {
         let elements = vec![ElementDeviations::default(); elements];
         Deviations { matrices: 0, elements, logarithms: vec![Vec::new(); clusters] }
     }
 
-    /// Adds a matrix. `values` yields the value of each cluster in this matrix.
+    /// Adds a time matrix to the sums. `values` yields the value of each cluster in the matrix.
     pub(super) fn add(&mut self, matrix: &[f64], labels: &[u32], values: impl Iterator<Item = f64>) {
         let values: Vec<f64> = values.collect();
         for (element, (value, label)) in self.elements.iter_mut().zip(matrix.iter().zip(labels)) {
@@ -54,8 +54,8 @@ impl Deviations {
         self.logarithms.iter_mut().zip(values).for_each(|(of_cluster, value)| of_cluster.push(value.ln()));
     }
 
-    /// Returns the noise of `elements`: the median of their variances. Returns `None` without noise or with fewer than
-    /// three matrices.
+    /// Returns the noise of the matrix elements `elements`: the median of their variances. Returns `None` without noise
+    /// or with fewer than three matrices.
     fn noise<'a>(&self, elements: impl Iterator<Item = &'a u32>) -> Option<Noise> {
         let differences = self.matrices.checked_sub(2).filter(|differences| *differences > 0)? as f64;
         let squares = elements.map(|element| self.elements[*element as usize].squares);
@@ -75,13 +75,14 @@ impl Deviations {
         (variance > LEAST_VARIANCE).then_some(Noise(variance))
     }
 
-    /// Returns the noise of the elements in clusters of more than one element, as one value for all these clusters.
+    /// Returns the noise of the matrix elements in all clusters of more than one element, as one value.
     pub(super) fn common_noise(&self, members: &[Vec<u32>]) -> Option<Noise> {
         self.noise(members.iter().filter(|of_cluster| of_cluster.len() > 1).flatten())
     }
 
-    /// Returns, for each cluster, the cluster with which it is merged; a cluster that is not merged yields itself.
-    /// `members` holds the elements of each cluster. Clusters with fewer elements than `small` use the `common` noise.
+    /// Returns, for each cluster, the index of the cluster with which it is merged. A cluster that is not merged yields
+    /// its own index. `members` contains the elements of each cluster. Clusters with fewer elements than `small` use
+    /// the noise `common`.
     ///
     /// Clusters are processed from large to small. Each cluster joins the nearest of the preceding unmerged clusters,
     /// if noise explains their distance.
@@ -103,10 +104,10 @@ impl Deviations {
         target
     }
 
-    /// Returns the distance between the means of two clusters if noise explains it.
+    /// Returns the distance between the mean ratios of two clusters if noise explains the distance.
     ///
-    /// The furthest of n pairs is expected √(2 ln n) standard errors from the mean. The sum of squares over lengths is
-    /// compared with the bound of Laurent and Massart (2000).
+    /// The furthest of n rank pairs in a cluster is expected √(2 ln n) standard errors from the mean. The sum of
+    /// squares over message lengths is compared with the bound of Laurent and Massart (2000).
     fn distance(&self, one: usize, other: usize, Noise(variance): Noise) -> Option<f64> {
         let matrices = self.matrices as f64;
         let tail = (self.elements.len() as f64).ln();

@@ -1,17 +1,17 @@
-//! Steps 1 and 2 of the clustering: ranges of similar values within one matrix.
+//! Steps 1 and 2 of the clustering: ranges of similar times within one matrix.
 
-/// Greatest width of a range of values. The width is also the greatest distance between the value of a cluster and an
+/// Greatest width of a range of times. The width is also the greatest distance between the value of a cluster and an
 /// element that this value represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
-    /// Seconds.
+    /// Width in seconds.
     Seconds(f64),
-    /// Fraction of the least value in a range.
+    /// Width as a fraction of the least value in a range.
     Share(f64),
 }
 
 impl Precision {
-    /// Returns the width of a range whose least value is `least`.
+    /// Returns the width of a range of times whose least value is `least`.
     pub fn width(self, least: f64) -> f64 {
         match self {
             Precision::Seconds(seconds) => seconds,
@@ -19,14 +19,16 @@ impl Precision {
         }
     }
 
-    /// Returns whether `value` may represent `element`. Values of a range differ at most by the width of the range, so
-    /// each value may represent all others of its range. A tolerance of a billionth allows for rounding errors.
+    /// Returns true if the cluster value `value` may represent the matrix element `element`. Values of a range differ
+    /// at most by the width of the range, so each value may represent all other values of the same range. A tolerance
+    /// of a billionth allows for rounding errors.
     pub fn allows(self, value: f64, element: f64) -> bool {
         (value - element).abs() <= self.width(element) * (1.0 + 1e-9)
     }
 }
 
-/// Returns the index of each value's range, from 0, in the order of increasing values.
+/// Returns the index of the range that contains each value. Ranges are numbered from 0 in the order of increasing
+/// values.
 ///
 /// The least `first` values form the first range, regardless of its width. These values are the diagonal of the matrix,
 /// if the diagonal has the least values. A range is extended to greater values while it is no wider than the precision.
@@ -76,24 +78,26 @@ mod tests {
 
     #[test]
     fn a_range_is_no_wider_than_the_precision() {
-        // The first range is 1 to 2. After a shift by one value the range reaches 2.1, but cannot be extended further.
+        // The first range of values is 1 to 2. After a shift by one value the range reaches 2.1, but cannot be extended
+        // further.
         assert_eq!(ranges(&[5.0, 1.0, 1.5, 2.0, 5.5, 2.1], 1, ONE), [2, 0, 0, 0, 2, 1]);
         assert_eq!(ranges(&[1.0, 1.5, 2.0, 4.0], 1, ONE), [0, 0, 0, 1]);
     }
 
     #[test]
     fn a_shift_stays_where_the_range_grows() {
-        // The range 0 to 1 has three values and 0.9 to 1.9 has four, so the two values below 0.9 form their own ranges.
+        // The range 0 to 1 has three values and the range 0.9 to 1.9 has four, so the two values below 0.9 form their
+        // own ranges.
         let values = [0.0, 0.5, 0.9, 1.2, 1.4, 1.9, 3.5];
-        // The range [0, 0.5, 0.9] is shifted to [0.5, 0.9, 1.2] and extended to 1.4. Shifted to [0.9, 1.2, 1.4, 1.9],
-        // the range cannot be extended to 3.5.
+        // The value range [0, 0.5, 0.9] is shifted to [0.5, 0.9, 1.2] and extended to 1.4. Shifted to [0.9, 1.2, 1.4,
+        // 1.9], the range cannot be extended to 3.5.
         assert_eq!(ranges(&values, 1, ONE), [0, 1, 1, 1, 1, 2, 3]);
     }
 
     #[test]
     fn the_first_range_has_as_many_values_as_the_matrix_has_ranks() {
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 0.0], 2, ONE), [0, 2, 1, 0]);
-        // The result is the same if the values are further apart.
+        // The ranges are the same if the values are further apart.
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 20.0], 2, ONE), [0, 1, 0, 2]);
         assert_eq!(ranges(&[7.0], 4, ONE), [0]);
     }

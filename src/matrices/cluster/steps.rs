@@ -1,5 +1,5 @@
 //! Steps 3, 4 and 5 of the clustering: clusters of elements (pairs of ranks) over several matrices, from the ranges of
-//! each matrix.
+//! similar times in each matrix.
 //!
 //! For each range C₁ of the first matrix, step 3 needs the greatest intersection C₁ ∩ C₂ ∩ … ∩ C_m with ranges of the
 //! other matrices. A search over all combinations is not needed: each element has a tuple of ranges, and the most
@@ -8,10 +8,11 @@
 
 use rustc_hash::FxHashMap;
 
-/// Element without a cluster.
+/// Label of a matrix element without a cluster.
 const NONE: u32 = u32::MAX;
 
-/// Numbers the distinct tuples of ranges in the order of elements. `labels` holds one list of ranges per matrix.
+/// Numbers the distinct tuples of ranges in the order of matrix elements. `labels` contains the range of each element,
+/// one list per matrix.
 fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     let mut numbers: Vec<u32> = vec![0; labels[0].len()];
     let mut count = 1;
@@ -26,8 +27,9 @@ fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
     (numbers, count)
 }
 
-/// Returns, for each cluster of `first`, its greatest intersection with one range of each matrix of `further`, as one
-/// element of the intersection and the number of elements. Elements without a cluster are ignored.
+/// Returns, for each cluster of `first`, the cluster's greatest intersection with one range of each matrix of
+/// `further`. An intersection is returned as one of its elements and its number of elements. Elements without a cluster
+/// are ignored.
 fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let (numbers, count) = tuples(&[&[first], further].concat());
     let mut sizes = vec![(NONE, 0u32); count];
@@ -40,7 +42,7 @@ fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let mut found: Vec<Option<(u32, u32)>> = vec![None; clusters];
     for (representative, size) in sizes {
         let Some(best) = found.get_mut(first[representative as usize] as usize) else { continue };
-        // Among intersections of equal size the first is chosen.
+        // Among intersections of equal size the first intersection is chosen.
         if best.is_none_or(|(_, most)| size > most) {
             *best = Some((representative, size));
         }
@@ -48,7 +50,7 @@ fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     found
 }
 
-/// Returns the number of ranges in `labels` that the two elements share.
+/// Returns the number of matrices in `labels` in which the two elements are in one range.
 fn shared(labels: &[&[u32]], one: u32, other: u32) -> usize {
     labels.iter().filter(|of| of[one as usize] == of[other as usize]).count()
 }
@@ -59,10 +61,11 @@ fn missing_allowed(ranges: usize) -> usize {
     usize::from(ranges > 2)
 }
 
-/// Steps 3 and 4: returns the preliminary clusters from one list of ranges per matrix.
+/// Steps 3 and 4 of the clustering: returns the preliminary clusters from one list of ranges per matrix.
 ///
 /// Large intersections are extended before small ones, so a range of one value does not take elements that belong to a
-/// large intersection. The two steps are repeated for the remaining elements until each element is in a cluster.
+/// large intersection. Steps 3 and 4 of the clustering are repeated for the remaining elements until each element is in
+/// a cluster.
 pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     let elements = labels[0].len();
     let all: Vec<&[u32]> = labels.iter().map(Vec::as_slice).collect();
@@ -78,8 +81,8 @@ pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
             if clusters[representative as usize] != NONE {
                 continue;
             }
-            // An element that is absent from at most one range is in at least one of any two ranges, so only the two
-            // shortest lists of elements are searched.
+            // An element that is absent from at most one range is in at least one of any two ranges, so the code
+            // searches only the two ranges with the fewest elements.
             let mut order: Vec<usize> = (0..all.len()).collect();
             let of = |matrix: usize| all[matrix][representative as usize] as usize;
             order.sort_by_key(|matrix| members[*matrix][of(*matrix)].len());
@@ -99,7 +102,7 @@ pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     clusters
 }
 
-/// Returns the elements of each label.
+/// Returns the matrix elements of each cluster label.
 pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
     let mut found: Vec<Vec<u32>> = vec![Vec::new(); labels.iter().max().map_or(0, |most| *most as usize + 1)];
     for (element, label) in (0..).zip(labels) {
@@ -108,8 +111,8 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
     found
 }
 
-/// Step 5: returns the clusters extended over a further portion of matrices, or `None` if the clusters end before this
-/// portion.
+/// Step 5 of the clustering: returns the clusters extended over a further portion of matrices, or `None` if the
+/// clusters end before the portion.
 ///
 /// The greatest intersection of a cluster with the ranges of the portion is extended as in step 4. A cluster is
 /// prolonged if at most the fraction `drop` of its elements is outside this intersection. The elements outside form
@@ -141,7 +144,8 @@ pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small
     if lost as f64 > drop * clusters.len() as f64 {
         return None;
     }
-    // Elements that remain in their cluster keep its number. The other elements get numbers by cluster and ranges.
+    // Elements that remain in their cluster keep its number. Each of the other elements gets a number that depends on
+    // its cluster and its ranges.
     let (numbers, _) = tuples(&[&[clusters], &portion[..]].concat());
     let mut known: FxHashMap<(bool, u32), u32> = FxHashMap::default();
     let each = |element: usize| {
@@ -161,8 +165,8 @@ mod tests {
         let first = [0, 0, 0, 0, 0, 1, 1, 1];
         let second: &[u32] = &[0, 0, 1, 1, 1, 1, 2, 2];
         let third: &[u32] = &[0, 0, 0, 1, 1, 1, 1, 1];
-        // Cluster 0 is divided into {0, 1}, {2} and {3, 4}: the first of the two largest is chosen. Cluster 1 is
-        // divided into {5} and {6, 7}.
+        // Cluster 0 has the elements {0, 1}, {2} and {3, 4} in different ranges; the first of the two largest sets is
+        // chosen. Cluster 1 is divided into {5} and {6, 7}.
         assert_eq!(greatest(&first, &[second, third]), [Some((0, 2)), Some((6, 2))]);
     }
 
@@ -181,12 +185,13 @@ mod tests {
     fn a_cluster_is_prolonged_while_few_drop_out() {
         let clusters = [0, 0, 0, 0, 1, 1, 1, 1];
         let portion = [vec![0, 0, 0, 1, 2, 2, 2, 2], vec![0, 0, 0, 1, 2, 2, 2, 2]];
-        // A quarter of the first cluster drops out, an eighth of all elements.
+        // A quarter of the first cluster's elements drop out of the cluster, an eighth of all elements.
         assert_eq!(prolonged(&clusters, &portion, 0.25, 1), Some(vec![0, 0, 0, 1, 2, 2, 2, 2]));
         assert_eq!(prolonged(&clusters, &portion, 0.2, 1), None);
-        // A small cluster is divided instead, if the dropped elements do not exceed the fraction of all elements.
+        // A small cluster is divided instead, if the elements that drop out do not exceed the fraction `drop` of all
+        // elements.
         assert_eq!(prolonged(&clusters, &portion, 0.2, 5), None);
-        // One of the two ranges agrees, which is sufficient.
+        // An element agrees with its cluster in one of two ranges, which is sufficient.
         let portion = [vec![0, 0, 0, 1, 2, 2, 2, 2], vec![0, 0, 0, 0, 2, 2, 2, 2]];
         assert_eq!(prolonged(&clusters, &portion, 0.0, 1), Some(clusters.to_vec()));
     }

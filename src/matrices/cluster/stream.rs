@@ -1,4 +1,4 @@
-//! Step 6 of the clustering: portions of matrices are clustered in sequence, up to the last message length.
+//! Step 6 of the clustering: portions of the time matrices are clustered in sequence, up to the last message length.
 //!
 //! The matrices of a portion are read once for their ranges, and a second time at the end of the partition for the
 //! values of its clusters. Memory holds one matrix and the ranges of one portion, independent of the number of message
@@ -11,14 +11,14 @@ use super::ranges::{Precision, ranges};
 use super::steps::{by_label, preliminary, prolonged};
 use crate::{Exception, Matrices, MatrixError};
 
-/// Parameters of the clustering.
+/// Parameters of the clustering of rank pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterOptions {
-    /// Greatest width of a range of values.
+    /// Greatest width of a range of similar times.
     pub precision: Precision,
-    /// Number of matrices (message lengths) from which preliminary clusters are made.
+    /// Number of time matrices (message lengths) from which preliminary clusters are made.
     pub first: usize,
-    /// Number of matrices in a further portion.
+    /// Number of time matrices in a further portion of the clustering.
     pub further: usize,
     /// Fraction of a cluster's elements that may leave the cluster when it is prolonged.
     pub drop: f64,
@@ -31,10 +31,10 @@ impl Default for ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// Checks the options.
+    /// Checks the parameters of the clustering.
     ///
     /// # Errors
-    /// An invalid option; the message contains its name and the expected value.
+    /// A parameter of the clustering is invalid; the message contains its name and the expected value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let (Precision::Seconds(width) | Precision::Share(width)) = self.precision;
         if !(width > 0.0 && width.is_finite()) {
@@ -53,25 +53,25 @@ impl ClusterOptions {
     }
 }
 
-/// Range of message lengths over which the clusters do not change.
+/// Range of message lengths over which the clusters of rank pairs do not change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LengthRange {
-    /// Index of the first matrix in this range.
+    /// Index of the first time matrix in this range of message lengths.
     pub first: usize,
-    /// Number of matrices in this range.
+    /// Number of time matrices in this range of message lengths.
     pub matrices: usize,
-    /// Cluster of each element (pair of ranks) in row-major order. Clusters are numbered in the order of increasing
-    /// times.
+    /// Cluster of each matrix element (pair of ranks) in row-major order. Clusters are numbered in the order of
+    /// increasing times.
     pub labels: Vec<u32>,
-    /// Value of each cluster in each matrix, seconds: the median of its elements.
+    /// Value of each cluster in each time matrix, seconds: the median of the cluster's elements.
     pub values: Vec<Vec<f64>>,
-    /// Summaries of the clusters.
+    /// Summaries of the clusters of rank pairs.
     pub clusters: Vec<ClusterSummary>,
-    /// Elements that differ from the value of their cluster by more than the precision.
+    /// Matrix elements that differ from the value of their cluster by more than the precision.
     pub exceptions: Vec<Exception>,
 }
 
-/// Summary of a cluster.
+/// Summary of a cluster of rank pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterSummary {
     /// Number of pairs of ranks in the cluster.
@@ -80,10 +80,10 @@ pub struct ClusterSummary {
     pub mean: f64,
 }
 
-/// Clusters `matrices`, and passes each finished partition to `take`.
+/// Clusters the rank pairs in `matrices`, and passes the clusters of each finished range of message lengths to `take`.
 ///
 /// # Errors
-/// Invalid options, an unreadable matrix, or an error of `take`.
+/// Invalid parameters of the clustering, an unreadable matrix, or an error of `take`.
 pub fn cluster(
     matrices: &mut Matrices,
     options: &ClusterOptions,
@@ -114,11 +114,11 @@ pub fn cluster(
     Ok(())
 }
 
-/// Reads the matrices of the partition again for the values of its clusters, and merges clusters that differ only by
-/// noise.
+/// Reads the time matrices of the partition again for the values of its clusters, and merges clusters that differ only
+/// by noise.
 ///
-/// `known` is the noise of the previous partition, because a partition of two lengths or fewer does not show its own
-/// noise.
+/// `known` is the noise of the previous partition, because a partition of two message lengths or fewer does not show
+/// its own noise.
 fn partition(
     matrices: &mut Matrices,
     lengths: Range<usize>,
@@ -137,7 +137,7 @@ fn partition(
         if target.iter().enumerate().all(|(cluster, target)| cluster == *target) {
             return Ok(range);
         }
-        // Consecutive numbers are assigned to the remaining clusters.
+        // The clusters that remain after merging get consecutive numbers.
         let mut number = vec![0; target.len()];
         let stay = target.iter().enumerate().filter(|(cluster, target)| cluster == *target);
         (0..).zip(stay).for_each(|(new, (old, _)): (u32, _)| number[old] = new);
@@ -145,7 +145,7 @@ fn partition(
     }
 }
 
-/// Reads matrices to compute the value of each cluster in each matrix.
+/// Reads time matrices to compute the value of each cluster in each matrix.
 fn values_of(
     matrices: &mut Matrices,
     lengths: Range<usize>,

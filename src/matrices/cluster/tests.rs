@@ -1,4 +1,5 @@
-//! Tests of the whole clustering: an example computed by hand, matrices of known structure, and access to stored files.
+//! Tests of the whole clustering of rank pairs: an example computed by hand, matrices of known structure, and access to
+//! stored files.
 
 use std::io::Cursor;
 
@@ -11,7 +12,7 @@ use super::*;
 use crate::tests::SharedCursor;
 use crate::{Compressed, CompressedWriter, Matrices, PairTest, Parameters, Statistic};
 
-/// Creates matrices with `values` for messages of 0, 1, … bytes.
+/// Creates time matrices with the elements `values` for messages of 0, 1, … bytes.
 fn matrices(ranks: u32, values: &[Vec<f64>]) -> Matrices {
     let end = values.len() as u32;
     let test = PairTest::OneToOne;
@@ -39,8 +40,8 @@ fn clustered(matrices: &mut Matrices, options: &ClusterOptions) -> Vec<LengthRan
     found
 }
 
-/// Creates the example computed by hand: ranks 0 and 1 are near each other, and so are ranks 2 and 3. Times in
-/// microseconds:
+/// Creates the time matrices of the example computed by hand. Ranks 0 and 1 are near each other, and so are ranks 2 and
+/// 3. The times are in microseconds:
 ///
 /// ```text
 /// 0 B              1 B              2 B              3 B
@@ -72,8 +73,8 @@ fn four_ranks_are_clustered_as_by_hand() {
     second[3] = 3;
     assert_eq!(ranges(&by_hand().matrix(1).unwrap(), 4, options.precision), second);
     // Steps 3 and 4: the greatest intersections have 4, 4 and 7 elements. Element (0, 3) is in two of the three ranges
-    // of the third intersection, so step 4 adds it. Step 5: all elements of each cluster are in one range of the fourth
-    // matrix. It does not matter that their times differ from those in the previous matrices.
+    // of the third intersection, so step 4 adds it. Step 5: all elements of each preliminary cluster are in one range
+    // of the fourth matrix. The absolute times may differ between the matrices.
     let found = clustered(&mut by_hand(), &options);
     assert_eq!(found.len(), 1);
     let partition = &found[0];
@@ -91,8 +92,8 @@ fn four_ranks_are_clustered_as_by_hand() {
 
 #[test]
 fn a_partition_ends_where_clusters_do() {
-    // In the first two matrices ranks 0 and 1 are near. In the other two all pairs of ranks are similar except those
-    // with rank 3.
+    // In the first two matrices ranks 0 and 1 are near each other. In the last two matrices all pairs of ranks are
+    // similar except those with rank 3.
     let near = [0.0, 1.0, 4.0, 4.0, 1.0, 0.0, 4.0, 4.0, 4.0, 4.0, 0.0, 4.0, 4.0, 4.0, 4.0, 0.0].to_vec();
     let other = [0.0, 4.0, 4.0, 9.0, 4.0, 0.0, 4.0, 9.0, 4.0, 4.0, 0.0, 9.0, 9.0, 9.0, 9.0, 0.0].to_vec();
     let mut of = matrices(4, &[near.clone(), near, other.clone(), other]);
@@ -104,8 +105,9 @@ fn a_partition_ends_where_clusters_do() {
     assert_eq!(found[1].labels[..4], [0, 1, 1, 2]);
 }
 
-/// Creates matrices of a machine whose pairs of ranks have the kinds that `kind` returns. Kind 0 takes no time. Kind k
-/// takes k times 2 µs, plus k times 0.1 µs per index of the message length. Each value is the median of 100 samples.
+/// Creates time matrices of a machine whose pairs of ranks have the kinds that `kind` returns. A message between a pair
+/// of kind 0 takes no time. A message between a pair of kind k takes k times 2 µs, plus k times 0.1 µs per index of the
+/// message length. Each value is the median of 100 samples.
 fn of_kinds(ranks: u32, lengths: usize, sigma: f64, seed: u64, kind: impl Fn(u32, u32) -> u32) -> (Matrices, Vec<u32>) {
     repeated(100.0, ranks, lengths, sigma, seed, kind)
 }
@@ -156,7 +158,8 @@ fn the_levels_of_a_cluster_are_found_exactly_without_noise_and_nearly_with_it() 
 
 #[test]
 fn clusters_that_only_noise_divides_are_one() {
-    // With 19 lengths the last portion has four lengths; with 17 lengths it has two, which show no noise of their own.
+    // With 19 message lengths the last portion of the clustering has four lengths. With 17 message lengths the last
+    // portion has two lengths, which show no noise of their own.
     for (repeats, lengths, seed) in [(3.0, 19, 1), (10.0, 19, 2), (10.0, 17, 3), (30.0, 19, 4)] {
         let (mut of, kinds) = repeated(repeats, 128, lengths, 0.2, seed, levels);
         for partition in clustered(&mut of, &ClusterOptions::default()) {
@@ -167,9 +170,9 @@ fn clusters_that_only_noise_divides_are_one() {
     }
 }
 
-/// Creates matrices without noise for a ring of 64 ranks, with kinds of pairs 0 to 32 by distance in the ring. Each
-/// kind starts later than the previous kind. `per_byte` returns the time of a byte, and messages of 10 and more length
-/// steps take longer.
+/// Creates matrices without noise for a ring of 64 ranks, in which the kind of a pair is the distance of its ranks, 0
+/// to 32. Each kind has a greater latency than the previous kind. `per_byte` returns the seconds per byte, and messages
+/// of 10 and more length steps take longer.
 fn ring_without_noise(start: f64, per_byte: impl Fn(u32) -> f64) -> Matrices {
     let kind = |pair: u32| (pair / 64).abs_diff(pair % 64).min(64 - (pair / 64).abs_diff(pair % 64));
     let time = |kind: u32, length: u32| {
@@ -213,7 +216,7 @@ fn rings_tori_and_trees_are_found() {
         (.., true) => 2,
         _ => 4,
     };
-    // Neighbouring kinds of the ring differ by a thirtieth of their time.
+    // The message times of neighbouring distances in the ring differ by a thirtieth.
     let options = ClusterOptions { precision: Precision::Seconds(1e-6), ..ClusterOptions::default() };
     type Kind<'a> = (&'a str, &'a dyn Fn(u32, u32) -> u32, usize);
     let kinds: [Kind<'_>; 3] = [("ring", &ring, 33), ("torus", &torus, 9), ("tree", &tree, 4)];
@@ -237,7 +240,7 @@ fn options_that_cannot_be_are_refused() {
     assert_eq!(error(all), "share that may drop out: expected 0 to below 1; found 1");
 }
 
-/// Clusters `of`, writes the compressed pair of files, and reads these files again.
+/// Clusters the matrices `of`, writes the compressed pair of files, and reads the pair of files again.
 fn stored(of: &mut Matrices, options: &ClusterOptions) -> (Compressed, usize) {
     let (parameters, statistic) = (of.parameters, of.statistic);
     let mut writer = CompressedWriter::new(parameters, statistic, SharedCursor::default());
@@ -272,7 +275,7 @@ proptest! {
         let precision = if absolute { Precision::Seconds(wide * 1e-5) } else { Precision::Share(wide) };
         let options = ClusterOptions { precision, first, further, drop };
         let found = clustered(&mut of, &options);
-        // Partitions are contiguous.
+        // The partitions of the clustering cover contiguous ranges of message lengths.
         let mut next = 0;
         for partition in &found {
             prop_assert_eq!(partition.first, next);
@@ -286,7 +289,7 @@ proptest! {
                 prop_assert!(precision.allows(*stands, *value), "{} for {} of {} in {}", stands, value, element, matrix);
                 let (x, y) = (element as u32 / ranks, element as u32 % ranks);
                 prop_assert_eq!(read.at(x, y, matrix as u64).unwrap(), *stands);
-                // A value that is not an exception is the value of its cluster.
+                // A matrix element that is not an exception has the value of its cluster.
                 let partition = found.iter().rfind(|of| of.first <= matrix).unwrap();
                 let listed = partition.exceptions.iter().find(|of| (of.matrix, of.x, of.y) == (matrix as u32, x, y));
                 let expected = listed.map_or_else(

@@ -8,10 +8,10 @@ use super::super::samples::{SampleSeries, Test};
 use super::{Campaign, LevelPlan, Next, SMALL, large};
 
 impl Campaign<'_> {
-    /// Measures the first message of each pair, one sample per pair. The first pair is skipped, because its ranks may
-    /// already be connected.
+    /// Measures the first message of each pair of ranks, one sample per pair. The first pair is skipped, because its
+    /// ranks may already be connected.
     ///
-    /// The test cannot detect connections that collectives of the library have made before.
+    /// The test cannot detect connections that collectives of the MPI library have made before.
     pub(super) fn first_messages(&mut self, plan: &LevelPlan) {
         let mut seconds = Vec::new();
         for pair in plan.pairs.iter().skip(1) {
@@ -25,8 +25,8 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures receives that are posted before their message is sent, while the receiving core computes. The message
-    /// sizes are the eager sizes and two sizes above the eager threshold.
+    /// Measures receives that are posted before the message is sent, while the receiving core computes. The tested
+    /// message sizes are the eager sizes and two sizes above the eager threshold.
     pub(super) fn posted(&mut self, level: Level, pair: RankPair, eager: Option<u64>) {
         let most = self.plan.most_bytes;
         let mut sizes: Vec<u64> =
@@ -45,7 +45,7 @@ impl Campaign<'_> {
         }
     }
 
-    /// Measures messages that a growing number of ranks sends to one rank.
+    /// Measures the time of messages that a growing number of ranks sends to one rank.
     pub(super) fn incast(&mut self, plan: &LevelPlan) {
         let most = plan.pairs.len() as u32;
         let target = plan.pair().second;

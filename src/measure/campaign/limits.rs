@@ -5,20 +5,21 @@ use mcpsim_core::platform::Level;
 use super::super::protocol::{self, RankPair};
 use super::{Campaign, SMALL};
 
-/// Highest number of messages in flight that is tried. A higher limit has no effect in practice.
+/// Highest tried number of eager messages in flight. A higher limit has no effect in practice.
 const MOST_CREDITS: u32 = 1024;
-/// Fewest messages in flight with which a limit can be distinguished from the size threshold of a single message.
+/// Fewest messages in flight with which a limit on messages in flight can be distinguished from the size threshold of a
+/// single message.
 const FEWEST: u32 = 8;
-/// Highest share of the campaign time that a sender waits for one late receiver. `LEAST_DELAY` is the least wait, in
-/// seconds.
+/// Highest share of the campaign time that a sender waits for one late receiver. `LEAST_DELAY` is the least wait of the
+/// sender, in seconds.
 const SHARE: f64 = 0.02;
 const LEAST_DELAY: f64 = 0.01;
-/// Number of equal outcomes after which a trial is decided.
+/// Number of equal outcomes after which a trial of eager sends is decided.
 const MOST_VOTES: u32 = 2;
 
 impl Campaign<'_> {
-    /// Returns the largest message size whose send ends before its receive is posted. Returns `None` if the sends of
-    /// all sizes do.
+    /// Returns the largest message size whose send ends before its receive is posted. Returns `None` if sends of all
+    /// sizes end before the receive is posted.
     pub(super) fn eager(&mut self, level: Level, pair: RankPair) -> Option<u64> {
         let done = self.done();
         (self.tell)(&format!("{}: eager threshold", level.name()), done);
@@ -27,7 +28,8 @@ impl Campaign<'_> {
             return None;
         }
         while high - low > 1 {
-            // The search first bisects on a logarithmic scale, because thresholds differ by orders of magnitude.
+            // The search for the eager threshold first bisects on a logarithmic scale, because thresholds differ by
+            // orders of magnitude.
             let ratio = (low.max(1) as f64 * high as f64).sqrt() as u64;
             let middle = if high > 4 * low.max(1) { ratio } else { low.midpoint(high) };
             let middle = middle.clamp(low + 1, high - 1);
@@ -65,11 +67,12 @@ impl Campaign<'_> {
                 high = middle;
             }
         }
-        // A second trial finds a real limit again, but not a limit that a single delay of the ranks has caused.
+        // A second trial finds a real limit of messages in flight again, but not a limit that a single delay of the
+        // ranks has caused.
         (!self.ends_early(pair, bytes, high) && self.ends_early(pair, bytes, low)).then_some(low)
     }
 
-    /// Returns whether `count` sends end while the second rank pauses and has not posted their receives.
+    /// Returns true if `count` sends end while the second rank pauses and has not posted the receives.
     fn ends_early(&mut self, pair: RankPair, bytes: u64, count: u32) -> bool {
         let port = &mut *self.port;
         port.barrier();
@@ -87,7 +90,7 @@ impl Campaign<'_> {
             port.barrier();
             let mut took = vec![protocol::early_sends(port, pair, bytes, count, delay[0])];
             port.share(pair.first, &mut took);
-            // Eager sends end while the second rank is still pausing.
+            // Eager sends end while the second rank is still pausing before its receives.
             *(if took[0] < delay[0] / 2.0 { &mut early } else { &mut late }) += 1;
         }
         early == MOST_VOTES

@@ -1,5 +1,5 @@
-//! Repetition of tests whose results disagree with those of neighbouring message sizes, to separate noise from the
-//! machine.
+//! Repetition of tests with results that disagree with those of neighbouring message sizes, to separate noise from
+//! properties of the machine.
 //!
 //! An effect of the machine occurs again when the test is repeated later. Noise from other users has ended by then, or
 //! affects other tests.
@@ -11,15 +11,16 @@ use super::super::samples::{SampleSeries, Samples, Test};
 use super::super::statistics::Summary;
 use super::{Campaign, Next};
 
-/// Relative uncertainty of a median above which the test is repeated.
+/// Relative uncertainty of a median above which a test is repeated.
 const UNSURE: f64 = 0.05;
-/// Ratio of a message's time to the time of the next larger size above which the test is repeated.
+/// Ratio of a message's time to the time of a message of the next larger size above which a test is repeated.
 const OUT_OF_ORDER: f64 = 1.1;
 /// Number of repetitions of each test whose results disagree.
 const ROUNDS: usize = 2;
 
 impl Campaign<'_> {
-    /// Repeats ping-pongs and windows of `level` whose samples disagree with each other or with neighbouring sizes.
+    /// Repeats ping-pongs and windows of the network level `level` whose samples disagree with each other or with
+    /// neighbouring sizes.
     pub(super) fn again(&mut self, level: Level, pair: RankPair) {
         for _ in 0..ROUNDS {
             for (test, bytes) in disagreeing(&self.samples, level) {
@@ -45,7 +46,7 @@ impl Campaign<'_> {
     }
 }
 
-/// For each message size and load of `test`, keeps only the series with the least noise.
+/// For each message size and load of `test`, keeps only the sample series with the least noise.
 pub(super) fn quieter_of_all(all: &mut Vec<SampleSeries>, test: Test) {
     let mut place = 0;
     while place < all.len() {
@@ -67,13 +68,14 @@ fn is(series: &SampleSeries, level: Level, test: Test, bytes: u64) -> bool {
     (series.level, series.test, series.bytes, series.load) == (Some(level), test, bytes, 1)
 }
 
-/// Returns the series with the lower median time, because noise only adds time.
+/// Returns the sample series with the lower median time, because noise only adds time.
 fn quieter(one: SampleSeries, other: SampleSeries) -> SampleSeries {
     let median = |of: &SampleSeries| Summary::of(&of.seconds).map_or(f64::INFINITY, |summary| summary.median);
     if median(&other) < median(&one) { other } else { one }
 }
 
-/// Returns the tests and message sizes of `level` whose median is uncertain or exceeds the time of a larger message.
+/// Returns the tests and message sizes of the network level `level` whose median is uncertain or exceeds the time of a
+/// larger message.
 fn disagreeing(samples: &Samples, level: Level) -> Vec<(Test, u64)> {
     let mut found = Vec::new();
     for test in [Test::PingPong, Test::Window] {

@@ -14,16 +14,17 @@ pub struct MeasuredCalls {
     rows: Vec<(&'static str, u32, u64, f64)>,
     /// Benchmark programs, each with the file that contains its output.
     pub programs: Vec<String>,
-    /// Parts of the files that are not in the table, each with its line and the reason.
+    /// Sections of the benchmark files that are not in the table of calls, each with its line number and the reason.
     pub skipped: Vec<String>,
 }
 
 impl MeasuredCalls {
-    /// Adds the calls in `text`. `processes` is the number of ranks of programs that do not print this number. If a
-    /// program prints the number, only its tables with `processes` ranks are used.
+    /// Adds the measured collective calls in the benchmark output `text`. `processes` is the number of ranks of
+    /// programs that do not print this number. If a program prints the number, only the program's tables with
+    /// `processes` ranks are used.
     ///
     /// # Errors
-    /// No table of a call, or an unknown number of processes.
+    /// The text has no table of a collective call, or the number of processes is unknown.
     pub fn add(&mut self, file: &str, processes: Option<u32>, text: &str) -> Result<(), ConfigError> {
         let read = BenchmarkOutput::read(file, text)?;
         self.skipped.extend(read.skipped);
@@ -73,16 +74,17 @@ impl MeasuredCalls {
         }))
     }
 
-    /// Returns the greatest number of ranks of a call.
+    /// Returns the greatest number of ranks of a measured call.
     pub fn ranks(&self) -> u32 {
         self.rows.iter().map(|(_, ranks, ..)| *ranks).max().unwrap_or(1)
     }
 
-    /// Returns the CSV rows with their header; times are in seconds.
+    /// Returns the measured calls as CSV rows with their header; times are in seconds.
     pub fn csv(&self) -> String {
         let mut text = "benchmark,ranks,bytes,time_s\n".to_owned();
         for (name, ranks, bytes, seconds) in &self.rows {
-            // A resolution of nanoseconds suffices, because benchmark programs print hundredths of a microsecond.
+            // A resolution of nanoseconds suffices for the times, because benchmark programs print hundredths of a
+            // microsecond.
             let _ = writeln!(text, "{name},{ranks},{bytes},{:e}", (seconds * 1e9).round() / 1e9);
         }
         text

@@ -6,7 +6,7 @@ use mcpsim_core::config::ConfigError;
 use super::section::{Columns, FigureUnit, Section};
 use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
 
-/// IMB tests that are read.
+/// IMB tests that mcpsim reads.
 const TESTS: [(&str, Benchmark); 21] = [
     ("PingPong", Benchmark::PingPong),
     ("PingPing", Benchmark::PingPing),
@@ -42,7 +42,7 @@ pub(super) struct ImbHead {
 }
 
 impl ImbHead {
-    /// Reads a title such as `# Intel (R) MPI Benchmark Suite V3.2, MPI-1 part`.
+    /// Reads an IMB title such as `# Intel (R) MPI Benchmark Suite V3.2, MPI-1 part`.
     pub fn titled(line: &str) -> Option<ImbHead> {
         let title = line.trim().strip_prefix('#')?.trim();
         let is_ours = title.starts_with("Intel") || title.to_uppercase().starts_with("PALLAS");
@@ -52,7 +52,7 @@ impl ImbHead {
         Some(ImbHead { version: version.to_owned(), most: None })
     }
 
-    /// Reads the line that states the greatest message size.
+    /// Reads the line of an IMB output that states the greatest message size.
     pub fn limit(&mut self, line: &str) -> bool {
         let size = line.trim().strip_prefix("# Maximum message length in bytes:");
         if let Some(size) = size {
@@ -61,7 +61,7 @@ impl ImbHead {
         size.is_some()
     }
 
-    /// Returns the section whose title is `line`, or the name of a test that is not read.
+    /// Returns the IMB section whose title is `line`, or the name of a test that mcpsim does not read.
     pub fn section(&self, number: usize, line: &str) -> Option<Result<Section, String>> {
         let test = line.trim().strip_prefix("# Benchmarking ")?.trim();
         let (together, name) = test.strip_prefix("Multi-").map_or((false, test), |name| (true, name));
@@ -80,10 +80,10 @@ impl ImbHead {
     }
 }
 
-/// Reads a line of a section that starts with `#` or contains column names.
+/// Reads a line of an IMB section that starts with `#` or contains column names.
 ///
 /// # Errors
-/// A missing column.
+/// A column of the IMB section is missing.
 pub(super) fn comment(
     section: &mut Section,
     lines: &TableLines<'_>,
@@ -105,18 +105,18 @@ pub(super) fn comment(
     Ok(())
 }
 
-/// Returns whether the line contains column names.
+/// Returns true if the line of an IMB section contains column names.
 pub(super) fn is_header(line: &str) -> bool {
     line.contains("#repetitions")
 }
 
-/// Parses the numbers in `# ( 2 groups of 2 processes each running simultaneous )`.
+/// Parses the two numbers in an IMB line such as `# ( 2 groups of 2 processes each running simultaneous )`.
 fn groups(line: &str) -> Option<(u32, u32)> {
     let (groups, rest) = line.strip_prefix('#')?.trim().strip_prefix('(')?.split_once("groups of")?;
     Some((groups.trim().parse().ok()?, rest.split_whitespace().next()?.parse().ok()?))
 }
 
-/// Returns the columns of a test, found by their names, or the expected names.
+/// Returns the columns of an IMB test, which are found by their names, or the expected column names.
 fn columns(benchmark: Benchmark, header: &str) -> Result<Columns, &'static str> {
     let names: Vec<String> = header.split_whitespace().map(str::to_owned).collect();
     let place = |name: &str| names.iter().position(|column| column == name);

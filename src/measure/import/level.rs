@@ -1,4 +1,4 @@
-//! Parameters of a level, derived from the output of benchmarks. T(s) is half a round trip of a message of s bytes, and
+//! Parameters of a network level, derived from benchmark tables. T(s) is half a round trip of a message of s bytes, and
 //! a window has n messages.
 //!
 //! | parameter | from |
@@ -27,34 +27,34 @@ use super::windows::{self, Steps, WindowSizes};
 
 /// Least message size in bytes of windows that measure the bandwidth of the wire.
 const LARGE: u64 = 256 << 10;
-/// Eager thresholds in bytes, which no benchmark table contains: those of the machine `default`, within a node and
-/// between nodes.
+/// Eager thresholds in bytes, which no benchmark table contains. The thresholds are those of the machine `default`,
+/// within a node and between nodes.
 const EAGER: [u64; 2] = [4 << 10, 64 << 10];
 /// Least start time of a message as a fraction of an empty message's time, as in [`LinkFit::of`].
 const LEAST_SHARE: f64 = 0.7;
 
-/// A benchmark table and its file.
+/// A benchmark table, and the file that contains the table.
 pub struct ImportSource<'a> {
-    /// Name of the file.
+    /// Name of the benchmark file.
     pub file: &'a str,
-    /// The table.
+    /// The benchmark table.
     pub table: BenchmarkTable,
 }
 
-/// Parameters of a level, and descriptions of their origins.
+/// Parameters of a network level, and descriptions of their origins.
 #[derive(Debug)]
 pub struct ImportedLevel {
-    /// The parameters.
+    /// The parameters of the network level.
     pub fit: LinkFit,
-    /// One line per origin. Lines about benchmark files are first.
+    /// Descriptions of the parameters' origins, one line per origin. Lines about benchmark files are first.
     pub told: Vec<String>,
     /// Cost of posting a receive in seconds, and the description of its origin.
     pub posting: Option<(f64, String)>,
-    /// Number of files.
+    /// Number of benchmark files of the network level.
     pub files: usize,
 }
 
-/// Returns the tables of a file that `part` selects.
+/// Returns the benchmark tables of a file that `part` selects.
 ///
 /// # Errors
 /// The tables have several numbers of processes and `part` selects none, or `part` selects a number without a table.
@@ -78,11 +78,11 @@ pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<V
     Ok(tables.into_iter().filter(wanted).map(|table| ImportSource { file: &part.file, table }).collect())
 }
 
-/// Returns the parameters of `level` from `sources`, with windows of message sizes `sizes`. `eager` is the threshold
-/// that the user states.
+/// Returns the parameters of the network level `level` from the tables in `sources`, with windows of the message sizes
+/// `sizes`. `eager` is the eager threshold that the user states.
 ///
 /// # Errors
-/// No ping-pong, or two programs that made the same test.
+/// The sources have no ping-pong, or two benchmark programs made the same test.
 pub fn level(
     level: Level,
     sources: &[ImportSource],
@@ -106,7 +106,7 @@ pub fn level(
 
     let measured = wire(window.as_ref().or(many.as_ref()), &ping_pong);
     let wire = measured.or_else(|| from_ping_pong(level, &ping_pong));
-    // Within a node, copies determine the times of windows, so only few sizes of windows are used.
+    // Within a node, copies determine the times of windows, so only windows of few message sizes are used.
     let by_size = if level == Level::InterNode { sizes } else { WindowSizes::Few };
     let overheads = overheads(window.as_ref(), &ping_pong, wire, by_size, &mut told);
     let posting = both.as_ref().filter(|both| both.pairs() == 1 && level == Level::InterNode);
@@ -120,15 +120,15 @@ pub fn level(
 
     let stated = eager.is_some();
     let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
-    // An adapter never transfers a single message faster than many messages.
+    // A network adapter never transfers a single message faster than many messages.
     let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };
     let mut breaks: Vec<u64> = if overheads.is_empty() && gaps.is_empty() { Vec::new() } else { vec![FIRST_UP_TO] };
     let (last, _) = ping_pong.last();
     breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
     let found = pieces(&ping_pong.rows, &breaks, least);
-    // Messages above the eager threshold start later by two control messages. Neither control message takes longer than
-    // an empty message.
+    // Messages above the eager threshold start later by the time of two control messages. Neither control message takes
+    // longer than an empty message.
     let first = row(&found[0], overheads.above(0), 0.0, 0.0);
     let next = found.iter().skip_while(|piece| piece.up_to.is_some_and(|end| end < eager)).take(2);
     let starts: Vec<f64> = next.map(|piece| piece.start).collect();
@@ -210,8 +210,8 @@ fn ping_pong(
     Ok(found)
 }
 
-/// Returns the cost of posting a receive, if windows in both directions of one pair take longer than their sends and
-/// receives.
+/// Returns the cost of posting a receive, if a window in both directions of one pair takes longer than the sends and
+/// receives of the window.
 fn posting_of(both: &BenchmarkTable, overheads: &Steps) -> Option<(f64, String)> {
     if overheads.is_empty() {
         return None;
@@ -232,14 +232,14 @@ fn row(piece: &FitPiece, overhead: f64, control: f64, gap: f64) -> RowFit {
     row_of(piece, [overhead, overhead], control, gap)
 }
 
-/// Describes a table in one line.
+/// Describes a benchmark table in one line.
 fn from(source: &ImportSource) -> String {
     let BenchmarkTable { program, processes, rows, .. } = &source.table;
     let sizes = format!("{} sizes up to {} B", rows.len(), source.table.last().0);
     format!("{}: {program}, {processes} processes, {sizes}", source.file)
 }
 
-/// Returns the only table of a test. Tables of equal runs are merged to the medians of their values.
+/// Returns the only benchmark table of a test. Tables of equal runs are merged to the medians of their values.
 fn one(
     level: Level,
     sources: &[ImportSource],
@@ -305,7 +305,7 @@ fn overheads(
     found.map_or_else(Steps::default, |(first, second)| Steps::two([first, second]))
 }
 
-/// Returns the least time between two messages of an adapter.
+/// Returns the least time between two messages of a network adapter.
 fn gaps(
     level: Level,
     [many, window]: [Option<&BenchmarkTable>; 2],
@@ -338,7 +338,7 @@ fn gaps(
     Steps::two([found[0].0.max(0.0), found[1].0.max(0.0)])
 }
 
-/// Returns the bytes per second of a window of the greatest messages, excluding the window's start and the answer.
+/// Returns the bytes per second of a window of the greatest messages, excluding the start of the window and the answer.
 fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f64> {
     let window = window?;
     let (size, rate) = window.last();
@@ -349,8 +349,8 @@ fn wire(window: Option<&BenchmarkTable>, ping_pong: &BenchmarkTable) -> Option<f
     (size >= LARGE && rest > 0.0).then(|| (count - f64::from(window.pairs())) * size as f64 / rest)
 }
 
-/// Returns the bandwidth of the wire from a ping-pong: for an adapter from the growth of times at the greatest sizes,
-/// for a core's copy the greatest rate of any size.
+/// Returns the bandwidth of the wire from a ping-pong. For an adapter the bandwidth is the growth of times at the
+/// greatest message sizes; for a core's copy it is the greatest rate of any size.
 fn from_ping_pong(level: Level, ping_pong: &BenchmarkTable) -> Option<f64> {
     if level != Level::InterNode {
         let reached = ping_pong.rows.iter().map(|(size, time)| *size as f64 / time);
@@ -403,8 +403,8 @@ fn occupancy(
     MeasuredOccupancy { capacity: Some(wire), duplex: Some(together.max(wire)), ..MeasuredOccupancy::default() }
 }
 
-/// Returns the time between two small messages of an adapter in both directions together, if both directions share the
-/// adapter.
+/// Returns the time between two small messages of a network adapter in both directions together, if both directions
+/// share the adapter.
 fn duplex_gap(many: Option<&BenchmarkTable>, of: &MeasuredOccupancy, told: &mut Vec<String>) -> Option<f64> {
     let ([gap, _], many) = (of.gaps.filter(|[gap, _]| *gap > 0.0)?, many?);
     let size = SMALL[0];

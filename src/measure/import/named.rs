@@ -11,9 +11,9 @@ use super::table::{Benchmark, BenchmarkTable, TableLines, WINDOW};
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum NamedColumn {
     Size,
-    /// Latency; seconds per unit of the column.
+    /// Latency; the value is the seconds per unit of the column.
     Latency(f64),
-    /// Bandwidth; bytes per second per unit of the column.
+    /// Bandwidth; the value is the bytes per second per unit of the column.
     Bandwidth(f64),
     Rate,
     Processes,
@@ -21,7 +21,7 @@ enum NamedColumn {
     Window,
     Test,
     Run,
-    /// Column whose unit is missing or ambiguous.
+    /// CSV column whose unit is missing or ambiguous.
     WithoutUnit(&'static str),
     Other,
 }
@@ -102,7 +102,7 @@ const PROCESSES: [&str; 8] = ["processes", "procs", "ranks", "np", "nprocs", "nr
 const TESTS: [&str; 7] = ["benchmark", "test", "operation", "op", "collective", "function", "program"];
 const RUNS: [&str; 7] = ["run", "rep", "repetition", "iteration", "trial", "sample", "repeat"];
 
-/// Names of tests in cells, without the prefix `osu_` or `imb_`.
+/// Names of benchmark tests in CSV cells, without the prefix `osu_` or `imb_`.
 const NAMES: [(&str, Benchmark); 24] = [
     ("latency", Benchmark::PingPong),
     ("pingpong", Benchmark::PingPong),
@@ -177,7 +177,7 @@ fn meaning(name: &str) -> NamedColumn {
     }
 }
 
-/// Splits a line at the separator of the header line.
+/// Splits a CSV line at the separator of the header line.
 fn cells(line: &str, separator: Option<char>) -> Vec<&str> {
     match separator {
         Some(separator) => line.split(separator).map(|cell| cell.trim().trim_matches('"')).collect(),
@@ -185,10 +185,10 @@ fn cells(line: &str, separator: Option<char>) -> Vec<&str> {
     }
 }
 
-/// Columns with their names, and the separator of the cells.
+/// CSV columns with their names, and the separator of the cells.
 type NamedHeader = (Vec<(String, NamedColumn)>, Option<char>);
 
-/// Returns the columns and the separator if the line names a size and a measured quantity.
+/// Returns the CSV columns and the separator if the line names a message size and a measured quantity.
 fn header(line: &str) -> Option<NamedHeader> {
     let line = line.trim().trim_start_matches('#').trim();
     let separator = [',', ';', '\t'].into_iter().find(|separator| line.contains(*separator));
@@ -202,10 +202,10 @@ fn header(line: &str) -> Option<NamedHeader> {
     (has(|column| *column == NamedColumn::Size) && has_figure).then_some((columns, separator))
 }
 
-/// Key of a table: test, number of processes, window size, and whether the quantity is a latency.
+/// Key of a benchmark table: test, number of processes, window size, and true if the quantity is a latency.
 type TableKey = (Benchmark, String, u32, u32);
 
-/// Reads CSV with named columns. Returns `None` if the first non-empty line names no columns.
+/// Reads CSV with named columns. Returns `None` if the first non-empty line contains no column names.
 pub(super) fn read(lines: &TableLines<'_>) -> Option<Result<BenchmarkOutput, ConfigError>> {
     let mut rows = lines.iter().filter(|(_, line)| !line.trim().is_empty());
     let (number, columns, separator) = loop {
@@ -216,7 +216,7 @@ pub(super) fn read(lines: &TableLines<'_>) -> Option<Result<BenchmarkOutput, Con
             None => return None,
         }
     };
-    // In program output, a title precedes the table of sizes and figures.
+    // In program output, a title precedes the table of message sizes and measured values.
     let is_output =
         |line: &str| line.contains("# OSU ") || line.contains("# Benchmarking ") || line.contains("MPI Benchmark");
     if lines.iter().take(number).any(|(_, line)| is_output(line)) {
@@ -286,7 +286,8 @@ fn table_rows<'a>(
                         add(Benchmark::PingPong, figure);
                     }
                 }
-                // If the row also has a latency, its bandwidth is ignored, because it is the reciprocal.
+                // If the CSV row also has a latency, the bandwidth is ignored, because it is the reciprocal of the
+                // latency.
                 NamedColumn::Bandwidth(unit) if latency.is_none() && place(NamedColumn::Rate).is_none() => {
                     add(Benchmark::OneWay, value(at)? * unit / size.max(1.0));
                 }

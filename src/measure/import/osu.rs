@@ -3,7 +3,7 @@
 use super::section::{Columns, FigureUnit, Section};
 use super::table::{Benchmark, BenchmarkTable, WINDOW};
 
-/// Point-to-point tests, by the words between "OSU MPI" and the version.
+/// Point-to-point tests of OSU, by the words between "OSU MPI" and the version in the title.
 const PAIRS: [(&str, &str, Benchmark); 5] = [
     ("Latency Test", "osu_latency", Benchmark::PingPong),
     ("Multi Latency Test", "osu_multi_lat", Benchmark::PingPong),
@@ -12,7 +12,7 @@ const PAIRS: [(&str, &str, Benchmark); 5] = [
     ("Multiple Bandwidth / Message Rate Test", "osu_mbw_mr", Benchmark::OneWay),
 ];
 
-/// Tests of collectives, by the words before "Latency Test".
+/// Tests of collectives of OSU, by the words before "Latency Test" in the title.
 const CALLS: [(&str, &str, &str); 15] = [
     ("Allgather", "osu_allgather", "allgather"),
     ("Allgatherv", "osu_allgatherv", "allgatherv"),
@@ -31,8 +31,8 @@ const CALLS: [(&str, &str, &str); 15] = [
     ("Scatterv", "osu_scatterv", "scatterv"),
 ];
 
-/// Returns the section whose title is `line`, such as `# OSU MPI-CUDA Latency Test v5.7`, or the title of a test that
-/// is not read.
+/// Returns the OSU section whose title is `line`, such as `# OSU MPI-CUDA Latency Test v5.7`, or the title of a test
+/// that mcpsim does not read.
 pub(super) fn section(number: usize, line: &str) -> Option<Result<Section, String>> {
     let title = line.trim().strip_prefix("# OSU ")?.trim();
     let (family, rest) = title.split_once(' ')?;
@@ -68,14 +68,14 @@ pub(super) fn section(number: usize, line: &str) -> Option<Result<Section, Strin
     Some(Ok(section))
 }
 
-/// Creates columns of which the last contains the measured value.
+/// Creates the columns of an OSU table; the last column contains the measured value.
 fn columns(names: &[&str], unit: FigureUnit) -> Columns {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let (figure, size) = (names.len() - 1, (names.len() > 1).then_some(0));
     Columns { names, size, figure, unit, by_group: false }
 }
 
-/// Reads a comment line of a section.
+/// Reads a comment line of an OSU section.
 pub(super) fn comment(section: &mut Section, line: &str) {
     let comment = line.trim().trim_start_matches('#').trim();
     if let Some((pairs, window)) = bracketed(comment) {
@@ -88,7 +88,7 @@ pub(super) fn comment(section: &mut Section, line: &str) {
     }
 }
 
-/// Parses the numbers of pairs and of messages per window in "[ pairs: 32 ] [ window size: 64 ]".
+/// Parses the number of pairs and the number of messages per window in "[ pairs: 32 ] [ window size: 64 ]".
 fn bracketed(comment: &str) -> Option<(u32, u32)> {
     let number = |key: &str| {
         let (_, rest) = comment.split_once(key)?;

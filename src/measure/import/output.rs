@@ -1,4 +1,4 @@
-//! Parser of benchmark output: programs' output alone or in the log of a job, and CSV with named columns.
+//! Parser of benchmark output: output of benchmark programs, alone or in the log of a job, and CSV with named columns.
 
 use mcpsim_core::config::ConfigError;
 
@@ -10,17 +10,18 @@ use super::{imb, osu};
 /// Tables in a benchmark file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BenchmarkOutput {
-    /// Tables in the order of the file.
+    /// Benchmark tables in the order of the file.
     pub tables: Vec<BenchmarkTable>,
-    /// Parts of the file that are not read, each with its line and the reason.
+    /// Sections of the benchmark file that are not read, each with its line number and the reason.
     pub skipped: Vec<String>,
 }
 
 impl BenchmarkOutput {
-    /// Reads `text`. `name` is the file name in error messages. Text before, between and after tables is ignored.
+    /// Reads the benchmark file with the text `text`. `name` is the file name in error messages. Text before, between
+    /// and after tables is ignored.
     ///
     /// # Errors
-    /// No readable table, a damaged row, truncated output.
+    /// The file has no readable table, a damaged row, or truncated output.
     pub fn read(name: &str, text: &str) -> Result<BenchmarkOutput, ConfigError> {
         let lines = TableLines { name, text };
         let output = match named::read(&lines) {
@@ -62,7 +63,7 @@ fn read_log(lines: &TableLines<'_>) -> Result<BenchmarkOutput, ConfigError> {
     let (mut heads, mut ends) = (0, 0);
     let mut sections: Vec<(Suite, Section)> = Vec::new();
     let mut skipped = Vec::new();
-    // Whether the lines belong to the last section that was found.
+    // True if the lines belong to the last benchmark section that was found.
     let mut reads = false;
     for (number, line) in lines.iter() {
         let started = head.section(number, line).map(|section| (Suite::Imb, section));
@@ -113,7 +114,8 @@ fn read_log(lines: &TableLines<'_>) -> Result<BenchmarkOutput, ConfigError> {
     Ok(BenchmarkOutput { tables, skipped })
 }
 
-/// Rejects a last row without a line end if its value has fewer digits than that of the previous row.
+/// Rejects a last table row without a line end if the value in the row has fewer digits than the value in the previous
+/// row.
 fn check_last_row(lines: &TableLines<'_>, last: Option<&(Suite, Section)>) -> Result<(), ConfigError> {
     if lines.text.ends_with('\n') || last.is_none() {
         return Ok(());
@@ -134,7 +136,7 @@ fn check_last_row(lines: &TableLines<'_>, last: Option<&(Suite, Section)>) -> Re
     }
 }
 
-/// Returns the table of a section, unless the section has no values.
+/// Returns the table of a benchmark section, unless the section has no values.
 fn checked(
     lines: &TableLines<'_>,
     suite: Suite,

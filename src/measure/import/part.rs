@@ -1,27 +1,27 @@
-//! Option value that names a benchmark file and the level of its messages.
+//! Option value that names a benchmark file and the network level of its messages.
 
 use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;
 
-/// `LEVEL[:PROCESSES]=FILE`: a benchmark file and the levels that its tables measure.
+/// `LEVEL[:PROCESSES]=FILE`: a benchmark file and the network levels that its tables measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportPart {
-    /// Levels that the tables measure. `intra_node` selects both levels within a node.
+    /// Network levels that the benchmark tables measure. `intra_node` selects both levels within a node.
     pub levels: Vec<Level>,
-    /// Numbers of processes of the selected tables; empty if all tables are selected.
+    /// Numbers of processes of the selected benchmark tables; empty if all tables are selected.
     pub processes: Vec<u32>,
     /// Name of the benchmark file.
     pub file: String,
 }
 
-/// Name that selects both levels within a node.
+/// Name that selects both network levels within a node.
 const INTRA_NODE: &str = "intra_node";
 
 impl ImportPart {
-    /// Parses `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
+    /// Parses an option value such as `inter_node=bw.txt` or `inter_node:32,64=Uniband.txt`.
     ///
     /// # Errors
-    /// An unknown level, a missing file name, or invalid numbers of processes.
+    /// The option value has an unknown network level, no file name, or invalid numbers of processes.
     pub fn parse(text: &str) -> Result<ImportPart, ConfigError> {
         let wrong = |expected: &str| Err(ConfigError::new(format!("--import {text}: expected {expected}")));
         let Some((left, file)) = text.split_once('=').filter(|(_, file)| !file.is_empty()) else {
@@ -43,7 +43,7 @@ impl ImportPart {
         Ok(ImportPart { levels, processes, file: file.to_owned() })
     }
 
-    /// Returns the option value that selects this number of processes, for an error message.
+    /// Returns the option value that selects the tables of `processes` processes, for an error message.
     pub(super) fn choosing(&self, processes: u32) -> String {
         let level = if self.levels.len() > 1 { INTRA_NODE } else { self.levels[0].name() };
         format!("--import {level}:{processes}={}", self.file)

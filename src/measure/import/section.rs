@@ -1,4 +1,4 @@
-//! State of a benchmark table while the lines of its section are read.
+//! State of a benchmark table while mcpsim reads the lines of the table's section.
 
 use mcpsim_core::config::ConfigError;
 
@@ -11,29 +11,29 @@ const WITHOUT_FIGURES: [&str; 3] = ["time-out.", "int-overflow.", "out-of-mem."]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FigureUnit {
     Microseconds,
-    /// 10^6 bytes per second.
+    /// Millions of bytes per second.
     Megabytes,
     /// Messages per second.
     Messages,
 }
 
-/// Columns of a table.
+/// Columns of a benchmark table.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
-    /// Names of the columns up to the last one that is read.
+    /// Names of the columns up to the last column that is read.
     pub names: Vec<String>,
     /// Index of the column with the message size; `None` for barriers.
     pub size: Option<usize>,
     pub figure: usize,
     pub unit: FigureUnit,
-    /// Whether each group of processes has its own row. The rows of all groups are averaged.
+    /// True if each group of processes has its own table row. The rows of all groups are averaged.
     pub by_group: bool,
 }
 
-/// A table with its position in the file.
+/// A benchmark table with its position in the file.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
-    /// Line number of its title, from 1.
+    /// Line number of the table's title, from 1.
     pub line: usize,
     pub table: BenchmarkTable,
     pub columns: Option<Columns>,
@@ -41,11 +41,11 @@ pub(super) struct Section {
     pub most: Option<u64>,
     /// Message sizes without measured values, with the reason.
     pub without: Vec<String>,
-    /// Whether text of another form follows the rows.
+    /// True if text of another form follows the table rows.
     interrupted: bool,
-    /// Number of cells in the last row.
+    /// Number of cells in the last table row.
     cells: usize,
-    /// Number of consecutive rows with the size of the last row.
+    /// Number of consecutive table rows with the message size of the last row.
     alike: u32,
 }
 
@@ -54,15 +54,15 @@ impl Section {
         Section { line, table, columns: None, most: None, without: Vec::new(), interrupted: false, cells: 0, alike: 1 }
     }
 
-    /// Records a line that is neither a comment nor a row.
+    /// Records a line that is neither a comment nor a table row.
     pub fn interrupt(&mut self) {
         self.interrupted = !self.table.rows.is_empty();
     }
 
-    /// Reads a line that starts with a digit.
+    /// Reads a table row, which is a line that starts with a digit.
     ///
     /// # Errors
-    /// A damaged row.
+    /// The table row is damaged.
     pub fn row(&mut self, lines: &TableLines<'_>, number: usize, text: &str) -> Result<(), ConfigError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         let cells: Vec<&str> = text.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! A benchmark table in a common form: the test, the number of processes, and one value per message size.
+//! A benchmark table in a common form: the test, the number of processes, and one measured value per message size.
 
 use mcpsim_core::config::ConfigError;
 
@@ -7,10 +7,11 @@ use mcpsim_core::config::ConfigError;
 pub enum Benchmark {
     /// Half a round trip of one message, seconds: osu_latency, IMB PingPong.
     PingPong,
-    /// Windows of messages in one direction; messages per second of all pairs: osu_bw, osu_mbw_mr, IMB Uniband.
+    /// Windows of messages in one direction: osu_bw, osu_mbw_mr, IMB Uniband. The value is the messages per second of
+    /// all pairs.
     OneWay,
-    /// Windows of messages in both directions; messages per second of all pairs and both directions: osu_bibw, IMB
-    /// Biband.
+    /// Windows of messages in both directions: osu_bibw, IMB Biband. The value is the messages per second of all pairs
+    /// and both directions.
     BothWays,
     /// Two messages in opposite directions at the same time, seconds: IMB PingPing.
     PingPing,
@@ -30,26 +31,26 @@ impl Benchmark {
         }
     }
 
-    /// Returns whether the values describe messages of pairs, from which a platform is derived.
+    /// Returns true if the values describe messages between pairs of processes, from which a platform is derived.
     pub const fn is_of_pairs(self) -> bool {
         !matches!(self, Benchmark::Call(_))
     }
 }
 
-/// Values of one test with one number of processes.
+/// Measured values of one benchmark test with one number of processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkTable {
-    /// The test.
+    /// The benchmark test.
     pub benchmark: Benchmark,
-    /// Program and version according to its output.
+    /// Benchmark program and version according to the program's output.
     pub program: String,
-    /// Number of processes, which is two per pair; 0 if the output does not state this number.
+    /// Number of MPI processes, which is two per pair; 0 if the output does not state this number.
     pub processes: u32,
-    /// Whether several ping-pongs ran concurrently.
+    /// True if several ping-pongs ran concurrently.
     pub together: bool,
     /// Number of messages that each pair has in flight in windows.
     pub window: u32,
-    /// Message size in bytes, in increasing order, and the measured value, which is above zero.
+    /// Message size in bytes, in increasing order, and the measured value, which is above zero, for each table row.
     pub rows: Vec<(u64, f64)>,
 }
 
@@ -57,30 +58,31 @@ pub struct BenchmarkTable {
 pub(super) const WINDOW: u32 = 64;
 
 impl BenchmarkTable {
-    /// Returns the value at a message size.
+    /// Returns the measured value at a message size.
     pub fn at(&self, bytes: u64) -> Option<f64> {
         self.rows.iter().find(|(size, _)| *size == bytes).map(|(_, figure)| *figure)
     }
 
-    /// Returns the greatest message size and its value.
+    /// Returns the greatest message size and the measured value at this size.
     pub fn last(&self) -> (u64, f64) {
         self.rows.last().copied().unwrap_or((0, 0.0))
     }
 
-    /// Returns the number of pairs of processes.
+    /// Returns the number of pairs of MPI processes.
     pub const fn pairs(&self) -> u32 {
         self.processes / 2
     }
 }
 
-/// Lines of a file, and the file's name in error messages.
+/// Lines of a benchmark file, and the file's name in error messages.
 pub(super) struct TableLines<'a> {
     pub name: &'a str,
     pub text: &'a str,
 }
 
 impl<'a> TableLines<'a> {
-    /// Iterates over the lines with their numbers from 1, without the prefixes that launchers write.
+    /// Iterates over the lines of a benchmark file with their numbers from 1, without the prefixes that launchers
+    /// write.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &'a str)> {
         self.text.lines().enumerate().map(|(index, line)| (index + 1, without_prefix(line)))
     }
@@ -89,7 +91,7 @@ impl<'a> TableLines<'a> {
         ConfigError::new(format!("{}:{line}: {what}", self.name))
     }
 
-    /// Returns the numbers in a row, which must be at least as many as `columns`.
+    /// Returns the numbers in a table row, which must be at least as many as `columns`.
     pub fn numbers(&self, line: usize, text: &str, columns: &[&str]) -> Result<Vec<f64>, ConfigError> {
         let cells: Vec<&str> = text.split_whitespace().collect();
         if cells.len() < columns.len() {
@@ -105,7 +107,7 @@ impl<'a> TableLines<'a> {
         cells.iter().zip(columns).map(number).collect()
     }
 
-    /// Adds a row. A value of 0 means that nothing was measured, and the row is skipped.
+    /// Adds a row to a benchmark table. A value of 0 means that nothing was measured, and such a row is skipped.
     pub fn push(&self, line: usize, table: &mut BenchmarkTable, bytes: f64, figure: f64) -> Result<(), ConfigError> {
         let size = Some(bytes).filter(|bytes| bytes.fract() == 0.0 && *bytes < 9e18).map(|bytes| bytes as u64);
         let Some(size) = size else {
@@ -123,7 +125,7 @@ impl<'a> TableLines<'a> {
     }
 }
 
-/// Returns the line without the rank that a launcher writes at its start: `[1,0]<stdout>:`, `[0] `, `0: `.
+/// Returns the line without the rank that a launcher writes at the start of a line: `[1,0]<stdout>:`, `[0] `, `0: `.
 fn without_prefix(line: &str) -> &str {
     if let Some(at) = ["<stdout>:", "<stdout> "].iter().find_map(|tag| Some(line.find(tag)? + tag.len())) {
         return &line[at..];

@@ -1,4 +1,4 @@
-//! Tests of imports: output in the formats of both suites from machines of known costs, and invalid files.
+//! Tests of imports: benchmark output in the formats of both suites from machines of known costs, and invalid files.
 
 use mcpsim_core::platform::{Contention, Level, Platform, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes};
@@ -20,7 +20,7 @@ fn latency() -> String {
     text
 }
 
-/// Returns the rate in MB/s of windows of 64 messages with 100 ns of core time per message, on a wire of `wire` MB/s.
+/// Returns the rate in MB/s of a window of 64 messages with 100 ns of core time per message, on a wire of `wire` MB/s.
 /// The start and the answer of a window take 1 us each.
 fn rate(size: u64, wire: f64) -> f64 {
     let alone = 1.0 + size as f64 * 1e-4;
@@ -34,7 +34,7 @@ fn bandwidth(title: &str, wire: f64) -> String {
     text
 }
 
-/// Returns the output for 16 pairs with 20 ns per message, or 50 ns above 64 B.
+/// Returns the benchmark output for 16 pairs with 20 ns per message, or 50 ns for messages above 64 B.
 fn pairs() -> String {
     let head = "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.2\n# [ pairs: 16 ] [ window size: 64 ]\n# Size MB/s Messages/s\n";
     let mut text = head.to_owned();
@@ -101,7 +101,7 @@ fn what_was_put_in_comes_out() {
         assert!((row.gap.as_ps() as f64 / gap as f64 - 1.0).abs() < 0.001, "{text}");
         assert_eq!((row.send_overhead, row.recv_overhead), (row.recv_overhead, row.send_overhead));
         assert!((row.send_overhead.as_ps() as f64 / 100_000.0 - 1.0).abs() < 0.01, "{text}");
-        // A message takes 1 us in total, including 200 ns of overheads, and two control messages above the eager
+        // A message takes 1 us in total, including 200 ns of overheads, plus two control messages above the eager
         // threshold.
         let control = if size > 8192 { 2 * link.handshake().as_ps() } else { 0 };
         let start = row.latency.as_ps() + 2 * row.send_overhead.as_ps() + control;
@@ -148,14 +148,14 @@ fn windows_of_all_sizes_say_what_a_message_costs_its_cores() {
             (row.send_overhead.as_ps() as f64 / 1000.0).round() as u64
         })
     };
-    // The times of 8 B and of 1 B differ by less than 5 %, so both sizes form one step.
+    // The times of 8 B and of 1 B differ by less than 5 %, so both sizes form one step of the cost function.
     assert_eq!(overheads(WindowSizes::All), [100, 106, 113, 202, 113]);
     assert_eq!(overheads(WindowSizes::Few), [101, 101, 113, 113, 113]);
 }
 
 #[test]
 fn within_a_node_windows_of_all_sizes_say_what_copies_cost() {
-    // A core takes 120 ns per message, and copies at 4 GB/s up to 8 KiB and at 8 GB/s above.
+    // A core takes 120 ns per message, and the core copies data at 4 GB/s up to 8 KiB and at 8 GB/s above.
     let each = |bytes: f64| (120e-9f64).max(bytes / if bytes <= 8192.0 { 4e9 } else { 8e9 });
     let alone = |size: u64| 0.6 + size as f64 * if size <= 8192 { 3e-4 } else { 1.5e-4 };
     let mut latency = "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0 0.60\n".to_owned();
@@ -183,7 +183,7 @@ fn within_a_node_windows_of_all_sizes_say_what_copies_cost() {
 
 #[test]
 fn what_both_ways_take_beyond_sends_and_receives_is_posting() {
-    // A core takes 100 ns per send and 100 ns per receive, and `each` for a message in each direction.
+    // A core takes 100 ns per send and 100 ns per receive, and `each` seconds for a message in each direction.
     let platform = |each: f64| {
         let mut both = "# OSU MPI Bi-Directional Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n".to_owned();
         SIZES.iter().for_each(|size| both += &format!("{size} {:.6}\n", 2.0 * *size as f64 / each));
@@ -225,7 +225,7 @@ fn small_messages_both_ways_tell_whether_directions_share_a_gap() {
         let found = platform.link(Level::InterNode).occupancy().clone();
         (found.duplex_gap.map(|gap| (gap.as_ps() as f64 / 100.0).round() / 10.0), text)
     };
-    // The gap in one direction is 20 ns, and the bytes take 8 B / 18 GB/s.
+    // The gap of a message in one direction is 20 ns, and the bytes take 8 B / 18 GB/s.
     let bytes = 8.0 / 18.0;
     let (found, text) = with(15.0 + bytes);
     assert_eq!(found, Some(15.0), "{text}");
@@ -246,12 +246,12 @@ fn tables_are_read_in_both_forms() {
     let found = tables("f", &uniband);
     assert_eq!(found.iter().map(|table| table.processes).collect::<Vec<_>>(), [2, 4]);
     assert_eq!((found[1].benchmark, found[1].at(1024)), (Benchmark::OneWay, Some(1e4)));
-    // The output of a complete IMB run also contains other tests.
+    // The output of a complete IMB run also contains tests that mcpsim does not read.
     let all =
         imb("Window", &[2], "0 1 2 3 4").replace("# All", "#") + &imb("PingPong", &[2], "0 1 1.5 0\n1024 1 2.5 0");
     let found = tables("f", &all);
     assert_eq!((found.len(), found[0].benchmark, found[0].at(1024)), (1, Benchmark::PingPong, Some(2.5e-6)));
-    // Tables of equal runs are merged to the medians of their values.
+    // Benchmark tables of equal runs are merged to the medians of their values.
     let twice = import(&[("inter_node=a", latency()), ("inter_node=b", latency())]);
     assert!(twice.platform().is_ok());
 }

@@ -1,16 +1,16 @@
-//! Costs of a message as functions of its size, from windows of every measured message size.
+//! Costs of a message as functions of the message size, from windows of every measured message size.
 
 use super::super::campaign::SMALL;
 use super::super::occupancy::{FIRST_UP_TO, SHARED};
 use super::table::BenchmarkTable;
 
-/// Message sizes whose windows are used.
+/// Message sizes of the windows that determine the platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowSizes {
-    /// All sizes.
+    /// Windows of all message sizes.
     #[default]
     All,
-    /// Only 8 B, 128 B and the greatest size. The other sizes can then validate the result.
+    /// Windows of only 8 B, 128 B and the greatest size. Windows of other sizes can then validate the platform.
     Few,
 }
 
@@ -18,7 +18,7 @@ pub enum WindowSizes {
 const BESIDE_BYTES: f64 = 1.1;
 /// Least detectable gap, as a fraction of the time that a message's bytes take.
 const LEAST_GAP: f64 = 0.05;
-/// Ratio up to which the values of neighbouring sizes count as equal.
+/// Ratio up to which the measured values of neighbouring message sizes count as equal.
 const ALIKE: f64 = 1.05;
 
 /// Piecewise constant function from the message size to seconds.
@@ -26,13 +26,13 @@ const ALIKE: f64 = 1.05;
 pub struct Steps(Vec<(Option<u64>, f64)>);
 
 impl Steps {
-    /// Returns one step up to [`FIRST_UP_TO`] and another above.
+    /// Returns the step function with one value up to [`FIRST_UP_TO`] bytes and another value above.
     pub fn two([first, second]: [f64; 2]) -> Steps {
         Steps(vec![(Some(FIRST_UP_TO), first), (None, second)])
     }
 
-    /// Creates steps from measured sizes, with borders at the geometric means of neighbouring sizes, and another step
-    /// `above` them.
+    /// Creates a step function from measured message sizes, with borders at the geometric means of neighbouring sizes,
+    /// and another step `above` the measured sizes.
     fn of(points: &[(u64, f64)], above: Option<(u64, f64)>) -> Steps {
         let mut steps: Vec<(Option<u64>, f64)> = Vec::new();
         let mut first = f64::NAN;
@@ -50,25 +50,25 @@ impl Steps {
         Steps(steps)
     }
 
-    /// Returns the seconds of messages larger than `above`.
+    /// Returns the seconds of messages larger than `above` bytes.
     pub fn above(&self, above: u64) -> f64 {
         let step = self.0.iter().find(|(end, _)| end.is_none_or(|end| above < end));
         step.or(self.0.last()).map_or(0.0, |(_, seconds)| *seconds)
     }
 
-    /// Iterates over the greatest sizes of all steps except the last.
+    /// Iterates over the greatest message sizes of all steps except the last step.
     pub fn borders(&self) -> impl Iterator<Item = u64> {
         self.0.iter().filter_map(|(end, _)| *end)
     }
 
-    /// Returns whether there are no steps.
+    /// Returns true if the function has no steps.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
 /// Returns the time that an additional message adds to a window of one pair, which excludes the latency of the first
-/// message and of the answer. Only sizes that are in both tables are used.
+/// message and of the answer. Only message sizes that are in both benchmark tables are used.
 pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f64)> {
     let (_, empty) = ping_pong.rows[0];
     let count = f64::from(window.window);
@@ -79,8 +79,9 @@ pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f6
     window.rows.iter().filter_map(each).collect()
 }
 
-/// Returns the core cost of a message at the sender and at the receiver, and the greatest size with a measured cost.
-/// Windows of one pair yield the cost of sizes that the `wire` does not limit; greater sizes use the value of 128 B.
+/// Returns the core cost of a message at the sender and at the receiver, and the greatest message size with a measured
+/// cost. Windows of one pair yield the cost of sizes that the `wire` does not limit; greater sizes use the value of 128
+/// B.
 pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Option<f64>) -> Option<(Steps, u64)> {
     let all = each(window, ping_pong);
     let is_core = |&(size, each): &(u64, f64)| wire.is_none_or(|wire| each > BESIDE_BYTES * size as f64 / wire);
@@ -91,8 +92,8 @@ pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Opt
     Some((Steps::of(&known, next.map(|size| (size, of_small))), greatest))
 }
 
-/// Returns the time per message of `many` pairs, excluding the message's bytes, and whether the adapter limits these
-/// pairs. The `window` of one pair shows whether the cores are the limit.
+/// Returns the time per message of `many` pairs, excluding the transfer time of the bytes, and true if the adapter
+/// limits these pairs. The `window` of one pair shows if the cores are the limit.
 pub fn gap(
     many: &BenchmarkTable,
     window: Option<&BenchmarkTable>,
@@ -104,9 +105,9 @@ pub fn gap(
     (1.0 / rate - bytes, cores.is_none_or(|cores| rate < SHARED * cores))
 }
 
-/// Returns the gaps by message size, and the greatest size with a gap. Each size that the adapter limits has its own
-/// gap. Another size uses the gap of the previous size, up to the measured value. From the first size with a negligible
-/// gap on, there is no gap.
+/// Returns the gaps by message size, and the greatest size with a gap. Each message size that the adapter limits has
+/// its own gap. Another size uses the gap of the previous size, up to the measured value. From the first size with a
+/// negligible gap on, there is no gap.
 pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option<f64>) -> Option<(Steps, u64)> {
     let mut known: Vec<(u64, f64)> = Vec::new();
     let mut next = None;
@@ -127,8 +128,8 @@ pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option
     Some((Steps::of(&known, next.map(|size| (size, 0.0))), greatest))
 }
 
-/// Returns the seconds of windows by message size, including the answer: a window of one message and a window of the
-/// measured number of messages.
+/// Returns the seconds of windows by message size, including the answer. There is a window of one message and a window
+/// of the measured number of messages.
 pub fn seen(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, [(u32, f64); 2])> {
     let (_, empty) = ping_pong.rows[0];
     let windows = |&(size, rate): &(u64, f64)| {
@@ -157,8 +158,8 @@ mod tests {
 
     #[test]
     fn what_cores_limit_says_that_a_gap_is_no_greater() {
-        // On a wire of 1 GB/s, ten pairs take 20, 50, 10 and 30 ns per message in addition to its bytes, then almost
-        // nothing.
+        // On a wire of 1 GB/s, ten pairs take 20, 50, 10 and 30 ns per message in addition to the transfer of the
+        // bytes. Messages of 1024 B take almost no additional time.
         let seen = [(8, 20.0), (16, 50.0), (32, 10.0), (64, 30.0), (1024, 1.0)];
         let many = table(20, &seen.map(|(size, gap)| (size, 1e9 / (gap + size as f64))));
         // One pair is so slow with 16 B and 32 B that ten pairs cannot exceed the measured rate.
@@ -167,8 +168,8 @@ mod tests {
         let (steps, greatest) = gaps(&many, Some(&one), Some(1e9)).unwrap();
         let nanoseconds = [8, 16, 32, 64, 1024].map(|size| (steps.above(size - 1) * 1e9).round());
         assert_eq!((nanoseconds, greatest), ([20.0, 20.0, 10.0, 30.0, 0.0], 64));
-        // Without the windows of one pair the adapter counts as the limit. If the cores limit the least size, no gap is
-        // known.
+        // Without the windows of one pair the adapter counts as the limit of the message rate. If the cores limit the
+        // least message size, no gap is known.
         let (steps, _) = gaps(&many, None, Some(1e9)).unwrap();
         assert_eq!((steps.above(15) * 1e9).round(), 50.0);
         assert_eq!(gaps(&table(20, &[(8, 1e6)]), Some(&table(2, &[(8, 1e5)])), None), None);

@@ -3,25 +3,27 @@
 use super::super::port::RankPort;
 use super::super::protocol::{self, RankPair};
 
-/// Number of repetitions N, large enough that unequal starts and ends of the two ranks do not matter.
+/// Number of repetitions N, so large that unequal starts and ends of the two ranks do not matter.
 pub const COURSE_MESSAGES: u32 = 1000;
 
-/// Results of the three methods: times in seconds.
+/// Results of three methods for measuring LogP parameters: times in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Course {
-    /// L + 2 o: N times, one rank sends and receives while the other receives and sends. L + 2 o is the total time
-    /// divided by 2 N.
+    /// L + 2 o: One rank sends and receives N times, while the other rank receives and sends N times. L + 2 o is the
+    /// total time divided by 2 N.
     pub message: f64,
-    /// g: one rank sends N messages that the other receives. The time until the receiver has all messages is divided by
-    /// N.
+    /// g: one rank sends N messages that the other rank receives. The time until the receiver has all messages is
+    /// divided by N.
     pub gap: f64,
-    /// o: N times, one rank sends, works and receives while the other receives, sends and works. The work is longer
-    /// than 2 L + 2 o. o is half of the excess of the total time per repetition over the work.
+    /// o: one rank sends, computes and receives N times, while the other rank receives, sends and computes N times. The
+    /// computation is longer than 2 L + 2 o. o is half of the excess of the total time per repetition over the
+    /// computation.
     pub overhead: f64,
 }
 
 impl Course {
-    /// Measures the three values. Both ranks of the pair call this function; the results of the first rank are valid.
+    /// Measures the three LogP times. Both ranks of the pair call this function; the results of the first rank are
+    /// valid.
     pub fn measured(port: &mut dyn RankPort, pair: RankPair, bytes: u64) -> Course {
         let message = protocol::ping_pong(port, pair, bytes, COURSE_MESSAGES);
         let gap = protocol::window(port, pair, bytes, COURSE_MESSAGES) / f64::from(COURSE_MESSAGES);

@@ -1,4 +1,4 @@
-//! Tests that the fits recover the parameters of a simulated machine.
+//! Tests that the fits of textbook models recover the parameters of a simulated machine.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn near(found: f64, expected: f64) {
 fn known_parameters_come_back_from_every_level() {
     let platform = machine(&[]);
     let (samples, courses) = sample_models(&platform).unwrap();
-    // For each level: latency, bytes per second, mean overhead, and gap.
+    // Parameters of each network level: latency, bytes per second, mean overhead, and gap.
     let known = [(400e-9, 8e9, 50e-9, 100e-9), (800e-9, 5e9, 100e-9, 250e-9), (2e-6, 1e9, 400e-9, 900e-9)];
     for ((level, (latency, rate, overhead, gap)), (of, course)) in Level::ALL.into_iter().zip(known).zip(courses) {
         let models = LevelModels::of(&samples, level).unwrap();
@@ -65,7 +65,7 @@ fn known_parameters_come_back_from_every_level() {
         for model in [Textbook::Hockney, Textbook::LogP, Textbook::LogGp] {
             assert!(models.residual(model).unwrap().most.abs() < 0.01, "{models:?}");
         }
-        // The methods of courses yield the same values.
+        // The methods of university courses yield the same values.
         assert_eq!(of, level);
         near(course.message, latency + 2.0 * overhead + 8.0 / rate);
         near(course.overhead, overhead);

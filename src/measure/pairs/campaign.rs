@@ -12,14 +12,15 @@ use super::protocol::{noise_makers, noisy_sample, samples};
 use super::rounds::{Round, rounds_of};
 use mcpsim_matrices::{PairTest, Parameters};
 
-/// Plan of the pair tests. All ranks have the same plan.
+/// Plan of the tests of rank pairs. All ranks follow the same plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairPlan {
-    /// Test and its parameters.
+    /// Pair test and its parameters.
     pub parameters: Parameters,
-    /// Node of each rank. Pairs on disjoint nodes can be measured concurrently.
+    /// Node of each rank. Rank pairs on disjoint nodes can be measured concurrently.
     pub nodes: Option<Vec<u32>>,
-    /// Noise that multiplies each sample of a simulated machine: σ of the logarithm of the factor, and a seed.
+    /// Noise that multiplies each sample of a simulated machine. The noise has a standard deviation σ of the factor's
+    /// logarithm and a seed.
     pub jitter: Option<(f64, u64)>,
 }
 
@@ -27,26 +28,27 @@ pub struct PairPlan {
 /// [`mcpsim_matrices::Statistic::ALL`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeasuredPairs {
-    /// One matrix per statistic.
+    /// One time matrix per statistic.
     pub matrices: [Vec<f64>; 4],
-    /// Comparison of concurrent with separate measurements.
+    /// Comparison of concurrent with separate measurements of rank pairs.
     pub check: Option<Check>,
 }
 
-/// Comparison of pairs that were measured concurrently with other pairs, and then again separately.
+/// Comparison of rank pairs that were measured concurrently with other pairs, and then again separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Check {
-    /// Number of pairs in the comparison.
+    /// Number of rank pairs in the comparison.
     pub pairs: usize,
-    /// Greatest difference between the medians of a pair, relative to its separate measurement.
+    /// Greatest difference between the concurrent and the separate median of a rank pair, relative to the separate
+    /// median.
     pub greatest: f64,
 }
 
-/// Number of pairs that are measured again separately.
+/// Number of rank pairs that are measured again separately.
 const CHECKED: usize = 16;
 
-/// Measures all pairs with messages of `bytes`. Each rank calls this function, and the first rank gets the result. On
-/// the first rank, `tell` receives the finished fraction of the work.
+/// Measures all rank pairs with messages of `bytes` bytes. Each rank calls this function, and the first rank gets the
+/// measured matrices. On the first rank, `tell` receives the finished fraction of the work.
 pub fn measure_length(
     port: &mut dyn PairPort,
     plan: &PairPlan,
@@ -70,8 +72,8 @@ pub fn measure_length(
         PairTest::Bcast => {
             for root in 0..of.ranks {
                 let one = |_| {
-                    // The test uses the barrier of the MPI library, as `network_test2` does. Ranks return from this
-                    // barrier at different times, and the sample includes this difference.
+                    // The broadcast test uses the barrier of the MPI library, as `network_test2` does. Ranks return
+                    // from this barrier at different times, and the sample includes this difference.
                     port.collective(Collective::Barrier, 0, 0);
                     let started = port.now();
                     port.collective(Collective::Bcast, root, bytes);
@@ -111,7 +113,7 @@ pub fn measure_length(
     Some(MeasuredPairs { matrices: gather(port, &row)?, check: None })
 }
 
-/// Measurements of one rank: four statistics for each partner.
+/// Measurements of one rank: four statistics for each partner rank.
 #[derive(Clone, Debug)]
 struct CampaignRow(Vec<[f64; 4]>);
 
@@ -135,7 +137,8 @@ impl CampaignRow {
     }
 }
 
-/// Returns the average, the median (the upper of the two middle values), the deviation and the minimum.
+/// Returns four statistics of the samples: the average, the median (the upper of the two middle values), the standard
+/// deviation and the minimum.
 fn statistics(samples: &mut [f64]) -> [f64; 4] {
     let count = samples.len() as f64;
     let average = samples.iter().sum::<f64>() / count;
@@ -144,7 +147,8 @@ fn statistics(samples: &mut [f64]) -> [f64; 4] {
     [average, samples[samples.len() / 2], deviation, samples[0]]
 }
 
-/// Measures the rounds of pairs. The first rank starts all ranks of a round, and waits until all of them have finished.
+/// Measures the rounds of rank pairs. The first rank starts all ranks of a round, and waits until all ranks of the
+/// round have finished.
 fn in_rounds(
     port: &mut dyn PairPort,
     plan: &PairPlan,
@@ -155,7 +159,7 @@ fn in_rounds(
 ) {
     let rank = port.rank();
     for (number, round) in all.iter().enumerate() {
-        // The partner is the first of both ranks, because the partner sends first.
+        // The partner is the first of the two ranks of a pair, because the partner sends first.
         let both = |(x, y): &(u32, u32)| if x == y { vec![*x] } else { vec![*y, *x] };
         let mut members: Vec<u32> = round.iter().flat_map(both).collect();
         members.retain(|member| *member != 0);
@@ -177,7 +181,7 @@ fn in_rounds(
     }
 }
 
-/// Measures some pairs of the concurrent rounds again, separately.
+/// Measures some rank pairs of the concurrent rounds again, separately.
 fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], row: &CampaignRow) -> Option<Check> {
     let together: Vec<(u32, u32)> = all
         .iter()
@@ -202,7 +206,7 @@ fn check(port: &mut dyn PairPort, plan: &PairPlan, bytes: u64, all: &[Round], ro
     (!again.is_empty()).then_some(Check { pairs: again.len(), greatest: others })
 }
 
-/// Gathers the rows of all ranks on the first rank, as one matrix per statistic.
+/// Gathers the measurements of all ranks on the first rank, as one matrix per statistic.
 fn gather(port: &mut dyn PairPort, row: &CampaignRow) -> Option<[Vec<f64>; 4]> {
     let mut mine: Vec<f64> = row.0.iter().flatten().copied().collect();
     if port.rank() > 0 {

@@ -1,5 +1,5 @@
-//! Operations of the two ranks of a pair for their samples, as in `network_test2`. Rank x measures, and rank y is its
-//! partner.
+//! Operations of the two ranks of a pair for the samples of a pair test, as in `network_test2`. Rank x measures, and
+//! rank y is the partner of x.
 
 use super::port::PairPort;
 use mcpsim_matrices::{PairTest, Parameters};
@@ -7,8 +7,8 @@ use mcpsim_matrices::{PairTest, Parameters};
 /// Size of the confirmation of a message in bytes: an int.
 const CONFIRMATION: u64 = 4;
 
-/// Takes all samples of the pair x, y. Both ranks call this function. Returns the seconds on x, and an empty vector on
-/// y.
+/// Takes all samples of the rank pair x, y. Both ranks call this function. Returns the seconds on x, and an empty
+/// vector on y.
 pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u32, y: u32) -> Vec<f64> {
     let repeats = of.repeats;
     let measures = port.rank() == x;
@@ -33,7 +33,7 @@ pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u
         }
         PairTest::AsyncOneToOne => {
             let other = if measures { y } else { x };
-            // Both ranks begin one message apart, independent of the times at which they were started.
+            // The two ranks begin one message apart, independent of the times at which the ranks were started.
             match (own, measures) {
                 (true, _) => {}
                 (_, true) => {
@@ -75,8 +75,8 @@ pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u
     }
 }
 
-/// Takes one sample of the pair x, y while other ranks send noise. All ranks call this function. Returns the seconds on
-/// x.
+/// Takes one sample of the rank pair x, y while other ranks send noise messages. All ranks call this function. Returns
+/// the seconds on x.
 pub(super) fn noisy_sample(
     port: &mut dyn PairPort,
     of: &Parameters,
@@ -102,8 +102,8 @@ pub(super) fn noisy_sample(
     (rank == x).then(|| port.now() - started)
 }
 
-/// Returns the ranks that send noise, spread evenly over all ranks outside the pair. Their number is the requested
-/// number, but at most the number of ranks outside the pair.
+/// Returns the ranks that send noise messages, spread evenly over all ranks outside the pair. The number of these ranks
+/// is the requested number, but at most the number of ranks outside the pair.
 pub(super) fn noise_makers(of: &Parameters, x: u32, y: u32) -> Vec<u32> {
     let free: Vec<u32> = (0..of.ranks).filter(|rank| *rank != x && *rank != y).collect();
     let wanted = (of.noise_ranks as usize).min(free.len());

@@ -1,13 +1,14 @@
-//! Schedule of the pairs of ranks: sequential, or concurrent for pairs on disjoint nodes.
+//! Schedule of the measurements of rank pairs: sequential, or concurrent for pairs on disjoint nodes.
 
-/// Pairs that are measured concurrently. Each pair has the rank whose clock is used, and its partner.
+/// Rank pairs that are measured concurrently. A pair consists of the rank whose clock is used, and the partner of this
+/// rank.
 pub type Round = Vec<(u32, u32)>;
 
-/// Returns all pairs in rounds. Without `nodes`, a round has one pair, and the pairs are in row-major order. If `nodes`
-/// has the node of each rank, pairs on disjoint nodes are measured concurrently.
+/// Returns all rank pairs in rounds. Without `nodes`, a round has one pair, and the pairs are in row-major order. If
+/// `nodes` contains the node of each rank, pairs on disjoint nodes are measured concurrently.
 ///
 /// Nodes are matched as in a round-robin tournament (the circle method), so each round has as many node pairs as
-/// possible. Each node pair, and each single node, measures one of its rank pairs at a time.
+/// possible. Each node pair, and each single node, measures one rank pair at a time.
 pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     let Some(nodes) = nodes else {
         return (0..ranks).flat_map(|x| (0..ranks).map(move |y| vec![(x, y)])).collect();
@@ -18,12 +19,12 @@ pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     let members: Vec<Vec<u32>> =
         known.iter().map(|node| (0..ranks).filter(|rank| nodes[*rank as usize] == *node).collect()).collect();
     let mut found = Vec::new();
-    // Pairs within nodes are measured first, concurrently on all nodes.
+    // Rank pairs within nodes are measured first, concurrently on all nodes.
     let within: Vec<Round> = members.iter().map(|of| cross(of, of)).collect();
     zip(&within, &mut found);
     let teams = members.len().next_multiple_of(2);
     for day in 0..teams.saturating_sub(1) {
-        // One node is fixed in the circle, and the other nodes rotate.
+        // One node is fixed in the circle of the tournament, and the other nodes rotate.
         let place = |seat: usize| if seat == 0 { 0 } else { 1 + (seat - 1 + day) % (teams - 1) };
         let meetings = (0..teams / 2).map(|seat| (place(seat), place(teams - 1 - seat)));
         let meetings = meetings.filter(|(one, other)| one.max(other) < &members.len());
@@ -36,8 +37,9 @@ pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     found
 }
 
-/// Returns the rounds that `rank` needs. Without nodes, ranks other than the first need only their own rounds. Memory
-/// therefore grows with the square of the number of ranks, not its cube, if all ranks are in one process.
+/// Returns the measurement rounds that `rank` needs. Without nodes, ranks other than the first rank need only the
+/// rounds in which they take part. Memory therefore grows with the square of the number of ranks, not with the cube, if
+/// all ranks are in one process.
 pub fn rounds_of(rank: u32, ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     if rank == 0 || nodes.is_some() {
         return rounds(ranks, nodes);
@@ -50,7 +52,7 @@ fn cross(one: &[u32], other: &[u32]) -> Round {
     one.iter().flat_map(|x| other.iter().map(move |y| (*x, *y))).collect()
 }
 
-/// Merges the n-th pairs of all lists into one round.
+/// Merges the n-th rank pairs of all lists into one round.
 fn zip(lists: &[Round], found: &mut Vec<Round>) {
     let most = lists.iter().map(Vec::len).max().unwrap_or(0);
     found.extend((0..most).map(|n| lists.iter().filter_map(|list| list.get(n).copied()).collect::<Round>()));

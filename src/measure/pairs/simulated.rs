@@ -1,4 +1,4 @@
-//! The tests of pairs of ranks on a simulated machine.
+//! The tests of rank pairs on a simulated machine.
 
 use mcpsim_core::engine::{Progress, RunError};
 use mcpsim_core::platform::{Platform, Site};
@@ -16,15 +16,16 @@ const ANSWERS: Context = AT_ONCE + 1;
 /// Size in bytes of the header of a one-sided message, and of the message that ends an epoch, as in mcpsim's windows.
 const HEADER: u64 = 16;
 const END: u64 = 5;
-/// Tags of one-sided messages.
+/// Tag of a put message; the next constants are tags of other one-sided messages.
 const PUT: u32 = 0;
 const GET: u32 = 1;
 const UNLOCK: u32 = 2;
 
-/// Measures all pairs for one message length on the machine's cores at `sites`, one rank per site.
+/// Measures all rank pairs for one message length on the machine's cores at `sites`, one rank per core.
 ///
 /// # Errors
-/// [`RunError::Interrupted`] after a cancellation by `progress`. The tests give no other reason to end without a result.
+/// [`RunError::Interrupted`] after a cancellation by `progress`. The tests cannot end without a result for another
+/// reason.
 pub fn simulate_length(
     platform: &Platform,
     sites: Vec<Site>,
@@ -67,7 +68,7 @@ impl Simulated<'_> {
         self.call(Call::Send(message), |_| ());
     }
 
-    /// Ends an epoch and completes the pending receive.
+    /// Ends an epoch of one-sided operations and completes the pending receive.
     fn unlock(&mut self, with: u32, pending: Option<u32>) {
         let answer = self.started(Call::Irecv(pattern_in(ANSWERS, with, UNLOCK)));
         self.serve(with, END, UNLOCK, None);

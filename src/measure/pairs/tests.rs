@@ -1,4 +1,4 @@
-//! Tests of the pair tests on machines of known costs.
+//! Tests of the pair tests on simulated machines of known costs.
 
 use mcpsim_core::engine::Progress;
 use mcpsim_core::platform::Placement;
@@ -60,29 +60,29 @@ fn at(measured: &MeasuredPairs, x: usize, y: usize) -> [f64; 2] {
 
 #[test]
 fn each_test_takes_what_its_calls_cost() {
-    // A message takes L, and its bytes take 1 µs. One to one, from the departure of the confirmation: L + 4 B + o_r at
-    // the sender, then o_s + L + 1000 B + o_r.
+    // A message takes L, and its bytes take 1 µs. The sample of the test one_to_one takes, from the departure of the
+    // confirmation: L + 4 B + o_r at the sender, then o_s + L + 1000 B + o_r.
     let one = measured(&plan(8, PairTest::OneToOne), 1000);
     assert_eq!(at(&one, 0, 1)[0], 1000.0 + 4.0 + 200.0 + 100.0 + 1000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 2, 0)[0], 2000.0 + 4.0 + 200.0 + 100.0 + 2000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 7, 1)[0], 5000.0 + 4.0 + 200.0 + 100.0 + 5000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 3, 3), [0.0, 0.0]);
-    // Both ranks send: o_s + L + bytes + o_r = 2.3 µs, if both begin at once. In the first sample the partner begins L
-    // + o_r later, so x waits longer by this time. In the next sample the partner waits for x, and so on. Of five
-    // samples three take 3.5 µs and two take 1.1 µs.
+    // When both ranks send, the transfers take o_s + L + bytes + o_r = 2.3 µs, if both begin at once. In the first
+    // sample the partner begins L + o_r later, so x waits longer by this time. In the next sample the partner waits for
+    // x, and so on. Of five samples three take 3.5 µs and two take 1.1 µs.
     let swap = measured(&plan(8, PairTest::AsyncOneToOne), 1000);
     assert_eq!([at(&swap, 0, 1), at(&swap, 7, 6)], [[3500.0, 1100.0]; 2]);
     assert!(at(&swap, 5, 5)[0] > 0.0);
-    // A round trip takes twice as long as a message in one direction.
+    // A round trip takes twice as long as one message.
     let back = measured(&plan(8, PairTest::SendRecvAndRecvSend), 1000);
     assert_eq!([at(&back, 0, 1)[0], at(&back, 2, 0)[0]], [4600.0, 6600.0]);
 }
 
 #[test]
 fn one_sided_tests_take_the_way_there_and_back() {
-    // Put: o_s for the data and o_s for the unlock. The unlock message follows the data and takes L and 5 B more. The
-    // answer of the target's adapter takes o_s, L, 1 B and o_r. The bytes of the unlock message share the link with the
-    // data only between nodes.
+    // A put takes o_s for the data and o_s for the unlock message. The unlock message follows the data and takes L and
+    // 5 B more. The answer of the target's adapter takes o_s, L, 1 B and o_r. The bytes of the unlock message share the
+    // link with the data only between nodes.
     let put = measured(&plan(8, PairTest::Put), 1000);
     let get = measured(&plan(8, PairTest::Get), 1000);
     for (x, y, latency) in [(0, 1, 1000.0), (0, 2, 2000.0), (0, 4, 5000.0)] {
@@ -122,7 +122,7 @@ fn tests_of_all_ranks_give_times_for_all() {
             assert!(*median > 0.0 && *median < 1e-3, "{} {element}: {median}", test.name());
         }
     }
-    // The root ends when its messages have left, and the last receivers wait longest.
+    // The root of the broadcast ends when its messages have left, and the last receivers wait longest.
     let found = measured(&plan(8, PairTest::Bcast), 1000);
     assert!(found.matrices[1][0] < found.matrices[1][7 * 8]);
 }
@@ -137,7 +137,7 @@ fn noise_makes_messages_take_longer() {
         noisy.parameters.noise_bytes = 100_000;
         let (noisy, alone) = (measured(&noisy, 100_000), measured(&plan(8, alone), 100_000));
         if test == PairTest::Noise {
-            // Ranks 3 and 7 are the last ranks of their nodes to begin.
+            // Ranks 3 and 7 are the last ranks of their nodes to begin the test.
             assert!(at(&noisy, 3, 7)[0] > 1.2 * at(&alone, 3, 7)[0], "{:?} {:?}", at(&noisy, 3, 7), at(&alone, 3, 7));
         }
         assert!(noisy.matrices[1][1] > 0.0);

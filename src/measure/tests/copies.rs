@@ -1,4 +1,4 @@
-//! Tests that core overheads and copies within a node are recovered by size from windows of few messages.
+//! Tests that core overheads and copies within a node are recovered from windows of few messages, by message size.
 
 use mcpsim_core::platform::{Contention, Copies, Level, Link, Occupancy, Placement, Platform, Row, Shape};
 use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
@@ -9,14 +9,15 @@ use crate::*;
 const SHAPE: Shape = Shape { nodes: 1, cmps: 1, cores: 2 };
 const EAGER: u64 = 4096;
 
-/// Creates a link within a node whose receivers copy.
+/// Creates a link within a node on which the receiving core copies messages.
 fn within(eager: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Link {
     let copied = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     Link::new(Contention::Fair, eager, handshake, rows).occupying(copied)
 }
 
-/// Creates a link. Messages up to 4 KiB take 150 ns on the receiver's core, or are copied at 10 GB/s. Larger messages
-/// take 1,200 ns, or are copied at 12 GB/s, above 200,000 B at 9 GB/s. Single messages have 4 to 8 GB/s.
+/// Creates a link within a node. Messages up to 4 KiB take 150 ns on the receiver's core, or are copied at 10 GB/s.
+/// Larger messages take 1,200 ns, or are copied at 12 GB/s; messages above 200,000 B are copied at 9 GB/s. Single
+/// messages have a bandwidth of 4 to 8 GB/s.
 fn link() -> Link {
     let copying = |row: Row, gigabytes: u64| {
         let copy_bandwidth = Bandwidth::new(gigabytes * 1_000_000_000);
@@ -39,7 +40,7 @@ fn measured(link: Link) -> Samples {
     simulate(&machine(SHAPE, link), Placement::Block.sites(SHAPE, 2, false).unwrap(), &plan()).unwrap()
 }
 
-/// Writes the platform for `samples` and reads it again. Also returns the text of the platform.
+/// Writes the platform file for `samples` and reads it again. Also returns the text of the file.
 fn written(samples: &Samples) -> (Platform, String) {
     let fit = LinkFit::of(samples, Level::IntraCmp, &Corrections::default()).unwrap().fair(samples);
     written_platform(&measured_machine(SHAPE, fit, samples))
@@ -58,8 +59,8 @@ fn overheads_and_copies_by_size_come_back() {
     let samples = measured(link());
     let (platform, text) = written(&samples);
     let stated = link();
-    // The derived row has the true value of the resource that limits the row. Borders between rows are between measured
-    // sizes.
+    // A derived table row has the true value of the resource that limits the row. Borders between rows are between
+    // measured message sizes.
     let found = |bytes: u64| platform.link(Level::IntraCmp).row(Bytes::new(bytes)).clone();
     let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}\n{text}");
     for bytes in [8, 512, 1024, 8192] {
@@ -70,21 +71,23 @@ fn overheads_and_copies_by_size_come_back() {
         let expected = stated.row(Bytes::new(bytes)).copy_bandwidth.unwrap().get() as f64;
         near(found(bytes).copy_bandwidth.unwrap().get() as f64, expected);
     }
-    // Windows of 64 messages and of other numbers have the measured times, and single messages do not change.
+    // Windows of 64 messages and of other numbers of messages have the measured times, and the times of single messages
+    // do not change.
     let windows = [Test::Window, Test::ShortWindow, Test::PingPong].map(|test| off(&samples, &platform, test));
     assert!(windows.iter().all(|off| *off < 0.01), "{windows:?}\n{text}");
 }
 
 #[test]
 fn a_fixed_part_and_bytes_of_each_message_are_a_few_rows() {
-    // The core time of a message of s bytes is 1,700 ns + s / 13 GB/s. Rows cover an eighth of a power of two each.
+    // The core time of a message of s bytes is 1,700 ns + s / 13 GB/s. Table rows cover an eighth of a power of two
+    // each.
     let mut rows = vec![row(0, EAGER, 250, 4000, [100, 150])];
     for eighth in 96..192 {
         let up_to = 2f64.powf((eighth + 1) as f64 / 8.0);
         let each = 1.7e-6 + 2f64.powf((eighth as f64 + 0.5) / 8.0) / 13e9;
         let end = if eighth == 191 { u64::MAX } else { up_to as u64 };
         let receives = (each * 1e9) as u64;
-        // A single message takes 6,000 ns and 10 GB/s.
+        // A single message takes 6,000 ns and has a bandwidth of 10 GB/s.
         let above = rows.last().unwrap().up_to.get();
         let copy_bandwidth = Bandwidth::new((up_to / each) as u64);
         rows.push(Row {

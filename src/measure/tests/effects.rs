@@ -11,8 +11,8 @@ use crate::*;
 
 const PAIRS: u32 = 4;
 
-/// Measures a machine of two nodes with this link and four pairs of ranks between the nodes. Also returns the platform
-/// written from the samples.
+/// Measures a machine of two nodes with the link `link` and four pairs of ranks between the nodes. Also returns the
+/// platform written from the samples.
 fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, Platform, String) {
     let shape = Shape { nodes: 2, cmps: 1, cores: PAIRS };
     let pairs = (0..PAIRS).map(|first| RankPair { first, second: first + PAIRS }).collect();
@@ -28,7 +28,8 @@ fn written(link: Link, progress: ProgressEngine) -> (Samples, MeasuredEffects, P
     (samples, effects, read, text)
 }
 
-/// Creates a link: a single message takes 1 us and 1 GB/s, is eager up to 8 KiB, and takes 100 ns on each rank's core.
+/// Creates a link on which a single message has a latency of 1 us and a bandwidth of 1 GB/s, is eager up to 8 KiB, and
+/// takes 100 ns on each rank's core.
 fn link() -> Link {
     let capacity = Bandwidth::new(2_000_000_000);
     let rows = vec![row(0, u64::MAX, 800, 1000, [100, 100])];
@@ -100,7 +101,7 @@ fn many_senders_to_one_reach_what_its_adapter_carries() {
     assert!(text.contains("# Incast: 4 ranks that send to one rank reach 1.9"), "{text}");
 }
 
-/// Measures pieces of work on four nodes with one rank each.
+/// Measures pieces of computation on four nodes with one rank each.
 fn worked(conditions: Conditions, pieces: u32) -> MeasuredCores {
     let shape = Shape { nodes: 4, cmps: 1, cores: 1 };
     let mut platform = machine(shape, link());
@@ -119,7 +120,8 @@ fn what_the_system_takes_from_a_core_comes_back() {
     assert!((found.period / 1e-3 - 1.0).abs() < 0.01, "{found:?}");
     assert!((found.length / 25e-6 - 1.0).abs() < 0.05 && (found.deviation / 0.2 - 1.0).abs() < 0.15, "{found:?}");
     assert_eq!(cores.nodes, None, "detours make no node slower: medians count");
-    // A platform file with the values as keys models the same machine; comments do not change predictions.
+    // A platform file with the measured noise as keys models the same machine; comments in the file do not change
+    // predictions.
     let text = |stated| {
         let text = cores.text(stated);
         let file = format!("{}\n{text}", include_str!("../../../configs/default.toml"));
@@ -128,7 +130,7 @@ fn what_the_system_takes_from_a_core_comes_back() {
     let system = text(true).conditions.noise.system.unwrap();
     assert!((system.period.as_seconds() / found.period - 1.0).abs() < 1e-3, "{system:?}");
     assert_eq!(text(false).conditions.noise.system, None);
-    // Without noise there are no detours.
+    // Without system noise the samples contain no detours.
     assert_eq!(worked(Conditions::default(), 2000), MeasuredCores::default());
 }
 

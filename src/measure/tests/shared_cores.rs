@@ -18,8 +18,8 @@ fn plan() -> CampaignPlan {
     CampaignPlan { levels, most_bytes: 1 << 16, budget: 1.0, window: WINDOW }
 }
 
-/// Creates a platform whose ranks share a core: messages take 100 ns and 1 ns per byte, and a switch to the other rank
-/// 5 us.
+/// Creates a platform whose ranks share a core. Messages take 100 ns and 1 ns per byte, and a context switch to the
+/// other rank takes 5 us.
 fn shared() -> Platform {
     let link =
         Link::new(Contention::Fair, Bytes::MAX, SimSpan::from_ns(100), vec![row(0, u64::MAX, 100, 1000, [0, 0])]);
@@ -28,12 +28,12 @@ fn shared() -> Platform {
     platform
 }
 
-/// Runs the tests on a platform.
+/// Runs the message tests on a platform.
 fn tested(platform: &Platform) -> Samples {
     simulate(platform, sites(&places(), SHAPE).expect("a core is enough"), &plan()).unwrap()
 }
 
-/// Writes the platform for `samples` and reads it again.
+/// Writes the platform file for `samples` and reads it again.
 fn written(samples: &Samples) -> (Platform, String) {
     let plan = plan();
     assert!(plan.levels[0].shares_cpu(&places()));
@@ -46,7 +46,7 @@ fn what_passes_on_a_shared_core_comes_back_and_makes_the_same_tests_take_as_long
     let samples = tested(&shared());
     assert!((samples.median(Level::IntraCmp, Test::PingPong, 1) - 5.1e-6).abs() < 1e-8);
     let (platform, text) = written(&samples);
-    // The measured switch includes the core time of the message.
+    // The measured context switch includes the core time of the message.
     let switch = platform.core.context_switch.as_seconds();
     assert!((switch / 5.1e-6 - 1.0).abs() < 0.01, "{text}");
     assert!(text.contains("\n# context_switch: ") && text.contains("\ncontext_switch = \"5.1"), "{text}");

@@ -65,7 +65,7 @@ fn what_is_written_is_read_back() {
     assert_eq!(row.bandwidth.get(), 1_000_000_000);
     assert_eq!(platform.link(Level::InterNode).contention(), Contention::Share);
     assert_eq!(platform.core.slowdown, [1.0, 1.2]);
-    // The level between CMPs of a node was not measured.
+    // The network level between the CMPs of a node was not measured.
     assert!(text.contains("# NOT MEASURED: no ranks use this level. Values are those of intra_cmp"), "{text}");
     assert!(text.starts_with("# Measured by a test\n"), "{text}");
     assert!(text.contains("off by 2.0 % on average and by -3.0 % at most (8 B)"), "{text}");
@@ -117,7 +117,7 @@ fn a_copy_rate_that_a_faster_ping_pong_raises_is_noted() {
     assert!(text(&near).contains(note), "{}", text(&near));
     near.rows.iter_mut().for_each(|row| row.columns = vec![(1e-6, 4e-9)]);
     assert!(!text(&near).contains("RAISED"));
-    // A rate from windows is at least that of the ping-pong, too.
+    // A copy rate from windows is at least the rate of the ping-pong.
     near.rows[1].copy = Some(4e-9);
     let note =
         "# copy_bandwidth of 1 interval: RAISED from the rate in windows of few to the bandwidth of the ping-pong";
@@ -135,10 +135,11 @@ fn intervals_in_which_no_cost_of_bytes_was_seen_say_so() {
         read(&text);
         text.lines().filter(|line| line.ends_with("},  # no cost of bytes was seen: this bandwidth or more")).count()
     };
-    // The text occurs once in the level of the interval, and once in each of the two levels copied from it.
+    // The text occurs once in the network level of the interval, and once in each of the two levels copied from this
+    // level.
     assert_eq!(told(&between), 3);
     between.occupancy = Some(MeasuredOccupancy { capacity: Some(1e9), ..MeasuredOccupancy::default() });
-    // The adapter's capacity is lower, so the bandwidth between nodes is known.
+    // The capacity of the adapter is lower, so the bandwidth between nodes is known.
     assert_eq!(told(&between), 2);
     assert_eq!(told(&fit(Level::InterNode, &[1])), 0);
 }

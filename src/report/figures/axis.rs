@@ -3,10 +3,10 @@
 use crate::study::Measure;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-/// Approximate number of tick marks on a linear axis.
+/// Approximate number of tick marks on a linear axis of a figure.
 const MARKS: f64 = 6.5;
 
-/// Mapping from values to positions on an axis.
+/// Mapping from values to positions on an axis of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spacing {
     Linear,
@@ -25,28 +25,28 @@ pub(super) struct PlotAxis {
 }
 
 impl PlotAxis {
-    /// Returns an axis for seconds from zero to slightly above `most`, in a suitable unit.
+    /// Returns a figure axis for seconds from zero to slightly above `most`, in a suitable unit.
     pub fn time(title: &str, most: f64) -> PlotAxis {
         let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"), (1e-12, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "s"));
         PlotAxis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
-    /// Returns an axis for picoseconds from zero to slightly above `most`, in a suitable unit.
+    /// Returns a figure axis for picoseconds from zero to slightly above `most`, in a suitable unit.
     pub fn picoseconds(title: &str, most: f64) -> PlotAxis {
         let units = [(1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"), (1.0, "ps")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, "ps"));
         PlotAxis::from_zero(format!("{title} ({name})"), most, unit)
     }
 
-    /// Returns an axis for bytes from zero, in a suitable unit.
+    /// Returns a figure axis for bytes from zero, in a suitable unit.
     pub fn volume(title: &str, most: f64) -> PlotAxis {
         let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
         let power = (0..units.len()).rev().find(|&power| most >= 1024f64.powi(power as i32)).unwrap_or(0);
         PlotAxis::from_zero(format!("{title} ({})", units[power]), most, 1024f64.powi(power as i32))
     }
 
-    /// Returns an axis for counts from zero.
+    /// Returns a figure axis for counts from zero.
     pub fn count(title: &str, most: f64) -> PlotAxis {
         let units = [(1e9, " (billions)"), (1e6, " (millions)"), (1e4, " (thousands)")];
         let (unit, name) = units.into_iter().find(|(unit, _)| most >= *unit).unwrap_or((1.0, ""));
@@ -54,7 +54,7 @@ impl PlotAxis {
         PlotAxis::from_zero(format!("{title}{name}"), most, unit)
     }
 
-    /// Returns a linear axis between two numbers of either sign.
+    /// Returns a linear figure axis between two numbers of either sign.
     pub fn between(title: &str, least: f64, most: f64) -> PlotAxis {
         let step = nice_step((most - least) / MARKS);
         let room = (most - least) * 0.05;
@@ -76,7 +76,7 @@ impl PlotAxis {
         PlotAxis { title, spacing: Spacing::Linear, from: 0.0, to, marks }
     }
 
-    /// Returns a logarithmic axis between two positive times in seconds.
+    /// Returns a logarithmic figure axis between two positive times in seconds.
     pub fn log_time(title: &str, least: f64, most: f64) -> PlotAxis {
         let (from, to) = (least / 1.15, most * 1.15);
         let wide = to / from > 300.0;
@@ -87,7 +87,7 @@ impl PlotAxis {
         PlotAxis { title: title.to_owned(), spacing: Spacing::Log, from, to, marks }
     }
 
-    /// Returns an axis for the values of a study's axis. Marks that would overlap are omitted.
+    /// Returns a figure axis for the values that an axis of a study has. Tick marks that would overlap are omitted.
     pub fn values(title: &str, measure: Measure, values: &[f64]) -> PlotAxis {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -101,13 +101,13 @@ impl PlotAxis {
         PlotAxis { title: title.to_owned(), spacing, from, to, marks }
     }
 
-    /// Returns the axis without the labels of its marks.
+    /// Returns the figure axis without the labels of its tick marks.
     pub fn without_words(&self) -> PlotAxis {
         let marks = self.marks.iter().map(|(value, _)| (*value, String::new())).collect();
         PlotAxis { title: String::new(), marks, ..self.clone() }
     }
 
-    /// Returns the position of `value` on the axis: 0 at the start, 1 at the end.
+    /// Returns the position of `value` on the figure axis: 0 at the start, 1 at the end.
     pub fn at(&self, value: f64) -> f64 {
         match self.spacing {
             Spacing::Linear => (value - self.from) / (self.to - self.from),
@@ -126,7 +126,7 @@ fn nice_step(step: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// Returns whether the values span large ratios and therefore suit a logarithmic axis.
+/// Returns true if the values span large ratios and therefore suit a logarithmic axis.
 pub(super) fn are_ratios(values: &[f64]) -> bool {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -150,7 +150,7 @@ fn time_text(seconds: f64) -> String {
     format!("{} {name}", short(seconds / unit))
 }
 
-/// Returns the shortest text of an axis value.
+/// Returns the shortest text of a value on a study's axis.
 pub(super) fn value_text(measure: Measure, value: f64) -> String {
     let span = |text: String| tidy(&text);
     match measure {
@@ -162,7 +162,7 @@ pub(super) fn value_text(measure: Measure, value: f64) -> String {
     }
 }
 
-/// Formats three significant digits without trailing zeros.
+/// Formats a number with three significant digits, without trailing zeros.
 fn short(value: f64) -> String {
     if value != 0.0 && !(1e-4..1e7).contains(&value.abs()) {
         return format!("{value:.1e}");
@@ -172,7 +172,7 @@ fn short(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// Shortens "1.000 us" to "1 us".
+/// Shortens the text of a quantity, such as "1.000 us" to "1 us".
 fn tidy(text: &str) -> String {
     match text.split_once(' ') {
         Some((number, unit)) if number.contains('.') => {

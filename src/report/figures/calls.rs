@@ -1,4 +1,4 @@
-//! Bar charts of the functions and source positions with the most time.
+//! Bar charts of the MPI functions and source positions with the most time.
 
 use super::super::numbers::{percent, share};
 use super::axis::PlotAxis;
@@ -9,22 +9,22 @@ use super::source::run_title;
 use crate::engine::Outcome;
 use crate::units::SimSpan;
 
-/// Number of bars in a figure.
+/// Number of bars in a bar chart.
 const MOST: usize = 20;
-/// Maximum width of bar labels.
+/// Maximum width of bar labels in pixels.
 const WORDS: f64 = 380.0;
 
-/// Label of a bar, and the time of all ranks.
+/// Label of a bar, and the time of all ranks that the bar shows.
 type Bar = (String, SimSpan);
 
-/// Returns the chart of calls by function; `None` if they were not counted.
+/// Returns the bar chart of MPI calls by function; `None` if the run did not count calls.
 pub(super) fn by_function(run: &Outcome) -> Option<Figure> {
     let functions = run.functions.as_deref()?.iter();
     let calls: Vec<Bar> = functions.map(|one| (one.function.clone(), one.total.time)).collect();
     bars(run, "calls-by-function", "time in calls by function", &calls)
 }
 
-/// Returns the chart of calls by source position; `None` if positions are unknown.
+/// Returns the bar chart of MPI calls by source position; `None` if the positions are unknown.
 pub(super) fn by_place(run: &Outcome) -> Option<Figure> {
     let sites = run.sites.as_deref().filter(|sites| sites.iter().any(|one| one.site.is_some()))?;
     let name = |function: &str, site: &Option<String>| match site {

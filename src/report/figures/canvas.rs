@@ -1,23 +1,23 @@
-//! Marks of a figure: areas, lines and words at positions in pixels from the top left. The drawing back ends are
-//! separate modules.
+//! Drawing elements of a figure: areas, lines and texts at positions in pixels from the top left. Separate modules
+//! write the elements as SVG and PNG.
 
 use super::font::{self, Weight};
 
-/// Colour: red, green, blue.
+/// Colour of a drawing element: red, green, blue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Color(pub u8, pub u8, pub u8);
 
-/// Position: distance from the left edge and from the upper edge.
+/// Position of a drawing element: distance from the left edge and from the upper edge, in pixels.
 pub(super) type Place = (f64, f64);
 
-/// Drawing element.
+/// Drawing element of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Mark {
     /// A filled polygon.
     Area { corners: Vec<Place>, color: Color },
-    /// Line through these positions.
+    /// A line through the positions `places`.
     Line { places: Vec<Place>, color: Color, width: f64, dash: Dash },
-    /// Text on one line. `at` is a point on the baseline.
+    /// A text on one line. `at` is a point on the baseline.
     Text { at: Place, text: String, size: f64, weight: Weight, color: Color, turn: Turn },
 }
 
@@ -31,10 +31,10 @@ pub(super) enum Dash {
 }
 
 impl Dash {
-    /// All dash patterns, in the order in which lines that overlap use them.
+    /// All dash patterns of lines, in the order in which lines that overlap use the patterns.
     pub(super) const ALL: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Mixed];
 
-    /// Returns the lengths of dashes and gaps, alternating; empty for a solid line.
+    /// Returns the lengths of dashes and gaps of a line, alternating; empty for a solid line.
     pub(super) fn pattern(self) -> &'static [f32] {
         match self {
             Dash::Solid => &[],
@@ -54,7 +54,7 @@ pub(super) enum Turn {
     Up,
 }
 
-/// Part of a text that is at the position of the text.
+/// Part of a text (start, middle or end) that is placed at the text's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Anchor {
     Start,
@@ -66,11 +66,11 @@ pub(super) const BLACK: Color = Color(0x1a, 0x1a, 0x1a);
 pub(super) const GRAY: Color = Color(0x66, 0x66, 0x66);
 pub(super) const GRID: Color = Color(0xe3, 0xe3, 0xe3);
 pub(super) const WHITE: Color = Color(0xff, 0xff, 0xff);
-/// Colour of the best point.
+/// Colour of the best point of a study.
 pub(super) const RED: Color = Color(0xc4, 0x1e, 0x3a);
 
-/// Colours that can be distinguished with any colour vision deficiency (Okabe and Ito 2008), without the lightest
-/// colour.
+/// Colours of curves that can be distinguished with any colour vision deficiency (Okabe and Ito 2008), without the
+/// lightest colour.
 pub(super) const PALETTE: [Color; 7] = [
     Color(0x00, 0x72, 0xb2),
     Color(0xe6, 0x9f, 0x00),
@@ -81,7 +81,7 @@ pub(super) const PALETTE: [Color; 7] = [
     Color(0x7f, 0x7f, 0x7f),
 ];
 
-/// Returns an endless sequence of series colours: the palette, the same colours darker, then the palette again.
+/// Returns an endless sequence of curve colours: the palette, the palette with darker colours, then the palette again.
 pub(super) fn colors() -> impl Iterator<Item = Color> {
     let darker = PALETTE.map(|Color(red, green, blue)| {
         let part = |light: u8| (f64::from(light) * 0.55) as u8;
@@ -93,7 +93,7 @@ pub(super) fn colors() -> impl Iterator<Item = Color> {
 /// Drawing, and the name of the file that will contain it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Name of the file, without extension.
+    /// File name of the figure, without extension.
     pub name: String,
     pub(super) width: f64,
     pub(super) height: f64,
@@ -161,7 +161,7 @@ impl Figure {
     }
 }
 
-/// Text style.
+/// Style of a text in a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Style {
     pub size: f64,
@@ -171,11 +171,11 @@ pub(super) struct Style {
 }
 
 impl Style {
-    /// Default style.
+    /// Default style of texts.
     pub const PLAIN: Style = Style { size: 11.0, weight: Weight::Regular, color: BLACK, turn: Turn::Level };
-    /// Style of axis ticks.
+    /// Style of the labels of axis ticks.
     pub const TICK: Style = Style { size: 10.0, color: Color(0x40, 0x40, 0x40), ..Style::PLAIN };
-    /// Style of titles.
+    /// Style of figure titles.
     pub const TITLE: Style = Style { size: 13.0, weight: Weight::Bold, ..Style::PLAIN };
 
     pub fn bold(self) -> Style {
@@ -190,7 +190,7 @@ impl Style {
         Style { turn: Turn::Up, ..self }
     }
 
-    /// Returns the width of `text` in pixels.
+    /// Returns the width of the text `text` in this style, in pixels.
     pub fn width(self, text: &str) -> f64 {
         font::width(text, self.size, self.weight)
     }

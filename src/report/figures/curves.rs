@@ -1,5 +1,5 @@
-//! Figures of a study: the predicted time as curves over numbers, and as bars over other values. The best point is
-//! marked.
+//! Figures of a study. The predicted time is drawn as curves over numeric values, and as bars over other values. The
+//! best point is marked.
 
 use crate::units::SimTime;
 
@@ -11,12 +11,12 @@ use super::points::{Panel, PointSample, panels};
 use super::run::stack;
 use crate::study::Results;
 
-/// Largest number of figures of one kind.
+/// Largest number of time figures of a study.
 const MOST_PANELS: usize = 24;
 const TITLE: &str = "predicted time";
 
-/// Returns the figures of a study. Each combination of the remaining axes has one figure of times. If this figure has
-/// only one colour, a second figure shows the parts of the times.
+/// Returns the figures of a study. Each combination of the remaining axes has one figure of times. If the figure of
+/// times has only one colour, a second figure shows the parts of the predicted times.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let panels = panels(results);
     let several = panels.len() > 1;
@@ -39,7 +39,7 @@ fn samples(panel: &Panel) -> impl Iterator<Item = &PointSample> {
     panel.series.iter().flat_map(|series| &series.samples).flatten()
 }
 
-/// Returns the heading of a figure of `panel`.
+/// Returns the heading of a figure that shows `panel`.
 fn head(title: &str, panel: &Panel, what: &str) -> Head {
     let mut more = what.to_owned();
     if !panel.fixed.is_empty() {
@@ -66,7 +66,7 @@ fn head(title: &str, panel: &Panel, what: &str) -> Head {
     Head { title: title.to_owned(), more, best: best.unwrap_or_default(), common, legend, lines: Vec::new() }
 }
 
-/// Returns the shortest text of a step on the horizontal axis.
+/// Returns the shortest label of a value on the horizontal axis.
 fn short(panel: &Panel, step: usize) -> String {
     match &panel.numbers {
         Some((measure, numbers)) => value_text(*measure, numbers[step]),
@@ -135,12 +135,12 @@ fn curves(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     Some(figure)
 }
 
-/// Draws the mark of a point without a prediction.
+/// Draws a mark for a point of the study without a prediction.
 fn missing(figure: &mut Figure, (x, bottom): Place) {
     figure.text((x, bottom - 5.0), "×", Style::PLAIN.colored(GRAY), Anchor::Middle);
 }
 
-/// Draws the range between the least and the greatest time over all seeds.
+/// Draws the range between the least and the greatest predicted time over all seeds.
 fn spread(figure: &mut Figure, x: f64, low: f64, high: f64, color: Color) {
     if (low - high).abs() > 0.5 {
         figure.line(vec![(x, low), (x, high)], color, 1.0, Dash::Solid);
@@ -181,7 +181,7 @@ fn bars(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     Some(figure)
 }
 
-/// Returns the frame of a bar chart with labels below the bars, and the distance between bars.
+/// Returns the frame of a bar chart with labels below the bars, and the distance between the bars in pixels.
 fn bar_frame(figure: &mut Figure, top: f64, y: &PlotAxis, panel: &Panel) -> (PlotFrame, f64) {
     let steps: Vec<String> = (0..panel.steps.len()).map(|step| short(panel, step)).collect();
     let guess = frame(figure, top, y, 50.0);
@@ -191,7 +191,7 @@ fn bar_frame(figure: &mut Figure, top: f64, y: &PlotAxis, panel: &Panel) -> (Plo
     (frame, frame.width() / steps.len() as f64)
 }
 
-/// Returns the figure that shows the parts of each point's time.
+/// Returns the figure that shows the parts of the predicted time for each point of the study.
 fn parts(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let series = &panel.series[0];
     let y = PlotAxis::time("time", samples(panel).map(|sample| sample.mean).reduce(f64::max)?);

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// Font weight.
+/// Weight of a font: regular or bold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Weight {
     Regular,
@@ -42,7 +42,7 @@ pub(super) fn scale(size: f64, weight: Weight) -> f64 {
     size / f64::from(face(weight).units_per_em())
 }
 
-/// Returns the glyphs of `text` with their positions.
+/// Returns the glyphs of the text `text` with their positions.
 pub(super) fn glyphs(text: &str, size: f64, weight: Weight) -> Vec<Glyph> {
     let (face, scale) = (face(weight), scale(size, weight));
     let mut x = 0.0;
@@ -56,14 +56,14 @@ pub(super) fn glyphs(text: &str, size: f64, weight: Weight) -> Vec<Glyph> {
         .collect()
 }
 
-/// Returns the width of `text` in pixels.
+/// Returns the width of the text `text` in pixels.
 pub(super) fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let (face, scale) = (face(weight), scale(size, weight));
     let advance = |c: char| face.glyph_index(c).and_then(|id| face.glyph_hor_advance(id)).unwrap_or(0);
     text.chars().map(|c| f64::from(advance(c))).sum::<f64>() * scale
 }
 
-/// Returns the outline of a glyph; empty for a blank.
+/// Returns the outline of a glyph; the outline of a blank is empty.
 pub(super) fn outline(weight: Weight, id: GlyphId) -> Vec<Stroke> {
     let mut outline = Outline(Vec::new());
     face(weight).outline_glyph(id, &mut outline);
@@ -85,7 +85,7 @@ impl OutlineBuilder for Outline {
         self.0.push(Stroke::Curve([x1, y1, x, y]));
     }
 
-    /// TrueType has quadratic curves only; a cubic curve is approximated by one.
+    /// TrueType fonts have quadratic curves only; one quadratic curve approximates a cubic curve.
     fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
         self.0.push(Stroke::Curve([(x1 + x2) / 2.0, (y1 + y2) / 2.0, x, y]));
     }

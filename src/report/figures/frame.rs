@@ -20,12 +20,12 @@ pub(super) struct PlotFrame {
 }
 
 impl PlotFrame {
-    /// Returns the horizontal pixel position at the fraction `at` of the frame's width.
+    /// Returns the horizontal pixel position at the fraction `at` of the plot frame's width.
     pub fn x(&self, at: f64) -> f64 {
         self.left + (self.right - self.left) * at
     }
 
-    /// Returns the vertical pixel position at the fraction `at` of the frame's height, from below.
+    /// Returns the vertical pixel position at the fraction `at` of the plot frame's height, from below.
     pub fn y(&self, at: f64) -> f64 {
         self.bottom - (self.bottom - self.top) * at
     }
@@ -39,11 +39,11 @@ impl PlotFrame {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
     pub title: String,
-    /// Description of the figure's content.
+    /// Description of the figure's content, below the title.
     pub more: String,
     /// Name of the best point, shown next to a star.
     pub best: String,
-    /// Text that all legend entries have in common, shown once.
+    /// Text that all legend entries have in common; the legend shows it once.
     pub common: String,
     pub legend: Vec<(Color, String)>,
     /// Dash pattern of each legend entry. The list is empty for areas, or if all lines are solid.
@@ -99,8 +99,8 @@ pub(super) fn begin(name: &str, head: &Head, height: f64) -> (Figure, f64) {
     (figure, y + 14.0)
 }
 
-/// Returns the frame with room for the labels of the vertical axis, and with `below` pixels for those of the horizontal
-/// axis.
+/// Returns the plot frame with room for the labels of the vertical axis, and with `below` pixels for the labels of the
+/// horizontal axis.
 pub(super) fn frame(figure: &Figure, top: f64, vertical: &PlotAxis, below: f64) -> PlotFrame {
     let widest = vertical.marks.iter().map(|(_, text)| Style::TICK.width(text)).fold(0.0, f64::max);
     PlotFrame {
@@ -111,7 +111,7 @@ pub(super) fn frame(figure: &Figure, top: f64, vertical: &PlotAxis, below: f64) 
     }
 }
 
-/// Draws the vertical axis with grid lines.
+/// Draws the vertical axis of a figure with grid lines.
 pub(super) fn vertical(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     for (value, text) in &axis.marks {
         let y = frame.y(axis.at(*value));
@@ -125,14 +125,14 @@ pub(super) fn vertical(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     figure.text((EDGE + 9.0, middle), &title, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// Draws the horizontal axis. Labels that would touch their neighbours are omitted.
+/// Draws the horizontal axis of a figure. Labels that would touch a neighbouring label are omitted.
 pub(super) fn horizontal(figure: &mut Figure, frame: PlotFrame, axis: &PlotAxis) {
     let mut free = f64::NEG_INFINITY;
     for (value, text) in &axis.marks {
         let x = frame.x(axis.at(*value));
         let half = Style::TICK.width(text) / 2.0;
         figure.line(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        // A wide label at the end is moved left, because it would extend beyond the figure.
+        // A wide label at the right end of the axis is moved left, because the label would extend beyond the figure.
         let middle = x.min(figure.width - half - 3.0);
         if middle - half > free {
             figure.text((middle, frame.bottom + 16.0), text, Style::TICK, Anchor::Middle);
@@ -148,10 +148,10 @@ pub(super) fn title_below(figure: &mut Figure, frame: PlotFrame, title: &str, be
     figure.text((frame.x(0.5), frame.bottom + below), &title, Style::PLAIN, Anchor::Middle);
 }
 
-/// Maximum length in pixels of the labels below bars.
+/// Maximum length in pixels of the labels below the bars of a bar chart.
 const BELOW: f64 = 240.0;
 
-/// Labels below bars of equal width. Labels that are too long are vertical.
+/// Labels below the bars of a bar chart, which have equal width. Labels that are too long are drawn vertically.
 pub(super) struct BarWords<'a> {
     words: &'a [String],
     turned: bool,
@@ -160,7 +160,7 @@ pub(super) struct BarWords<'a> {
 }
 
 impl BarWords<'_> {
-    /// Returns the labels, and `frame` with room for the labels. The figure becomes higher if labels are long.
+    /// Returns the bar labels, and `frame` with room for the labels. The figure becomes higher if labels are long.
     pub fn below<'a>(figure: &mut Figure, frame: PlotFrame, words: &'a [String]) -> (PlotFrame, BarWords<'a>) {
         let widest = words.iter().map(|text| Style::TICK.width(text)).fold(0.0, f64::max);
         let turned = widest + 8.0 > frame.width() / words.len().max(1) as f64;
@@ -169,10 +169,10 @@ impl BarWords<'_> {
         (PlotFrame { bottom: figure.height - height, ..frame }, BarWords { words, turned, height })
     }
 
-    /// Draws the labels, and the axis title below the labels.
+    /// Draws the bar labels, and the axis title below the labels.
     pub fn draw(&self, figure: &mut Figure, frame: PlotFrame, title: &str) {
         let step = frame.width() / self.words.len().max(1) as f64;
-        // If there are too many labels, only every n-th label is drawn.
+        // If the bar chart has too many labels, only every n-th label is drawn.
         let every = (11.0 / step).ceil().max(1.0) as usize;
         for (index, text) in self.words.iter().enumerate().step_by(every) {
             let x = frame.left + step * (index as f64 + 0.5);
@@ -190,7 +190,8 @@ impl BarWords<'_> {
 /// Returns the dash patterns of curves. A curve that an earlier curve partly covers is dashed, so that both curves
 /// remain visible.
 pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
-    // Distance below which two curves look equal, and the fraction of a curve that another curve must cover.
+    // Distance below which two curves look equal, as a fraction of the frame, and the fraction of a curve that another
+    // curve must cover.
     const NEAR: f64 = 0.02;
     const PART: f64 = 0.2;
     let mut dashes: Vec<Dash> = Vec::new();
@@ -210,13 +211,14 @@ pub(super) fn dashes(curves: &[Vec<(f64, f64)>]) -> Vec<Dash> {
     dashes
 }
 
-/// Draws the base line of the data.
+/// Draws the base line of the bars or curves.
 pub(super) fn feet(figure: &mut Figure, frame: PlotFrame) {
     let corners: Vec<Place> = vec![(frame.left, frame.top), (frame.left, frame.bottom), (frame.right, frame.bottom)];
     figure.line(corners, BLACK, 1.0, Dash::Solid);
 }
 
-/// Wraps `text` to lines of width `first`, then `others`. The third line is truncated if necessary.
+/// Wraps `text` to lines. The first line has at most `first` pixels, later lines have at most `others` pixels. The
+/// third line is truncated if necessary.
 fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_inclusive(' ') {
@@ -234,7 +236,7 @@ fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     lines.iter().enumerate().map(|(number, line)| fit(line.trim_end(), style, room(number))).collect()
 }
 
-/// Returns the start of `text` that fits into `room` pixels. A mark replaces the truncated end.
+/// Returns the start of `text` that fits into a width of `room` pixels. A mark replaces the truncated end.
 pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
     if style.width(text) <= room {
         return text.to_owned();
@@ -290,7 +292,7 @@ mod tests {
     #[test]
     fn a_line_that_covers_another_is_broken() {
         let line = |factor: f64| (0..10).map(|x| (f64::from(x), factor * f64::from(x + 1))).collect::<Vec<_>>();
-        // The last curve covers only the second half of the first curve.
+        // The last test curve covers only the second half of the first curve.
         let half = |factor: f64| {
             let there = |(x, y): (f64, f64)| (x, if x < 5.0 { 3.0 * y } else { y });
             line(factor).into_iter().map(there).collect::<Vec<_>>()

@@ -5,14 +5,14 @@ use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Style, WHITE, colors};
 use super::frame::{BarWords, Head, begin, feet, frame, vertical};
 use crate::report::histogram::GroupShares;
 
-/// Totals to which the shares of groups relate, and the colours of their bars.
+/// Totals to which the shares of size groups relate, and the colours of the bars for these totals.
 const OF: [(&str, Color); 3] = [("of count", PALETTE[0]), ("of volume", PALETTE[1]), ("of time", PALETTE[2])];
 
 fn share(row: &GroupShares, of: usize) -> Option<f64> {
     [Some(row.count_share), Some(row.bytes_share), row.time_share][of]
 }
 
-/// Returns the figures of the groups: a bar chart, and pie charts of count, of volume, and of time if the time is
+/// Returns the figures of the size groups: a bar chart, and pie charts of count, of volume, and of time if the time is
 /// known.
 pub fn group_figures(title: &str, rows: &[GroupShares]) -> Vec<Figure> {
     let known = (0..3).filter(|&of| rows.iter().any(|row| share(row, of).is_some()));

@@ -7,9 +7,9 @@ use super::run::{rank_marks, together};
 use super::source::run_title;
 use crate::engine::{Outcome, PairMessages};
 
-/// Maximum number of fields per row.
+/// Maximum number of fields per row of the communication matrix.
 const MOST_FIELDS: usize = 128;
-/// Width of the matrix in pixels.
+/// Width of the communication matrix in pixels.
 const SIDE: f64 = 440.0;
 
 /// Height of the colour bar with its labels, in pixels.
@@ -79,14 +79,14 @@ fn matrix(
     Some(figure)
 }
 
-/// Returns the first rank of each node except the first node. The list is empty if nodes are too small to be shown.
+/// Returns the first rank of each node except the first node. The list is empty if nodes are too small to be drawn.
 fn borders(run: &Outcome) -> Vec<usize> {
     let borders: Vec<usize> =
         (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();
     if borders.len() < 40 && borders.len() + 1 < run.per_rank.len() { borders } else { Vec::new() }
 }
 
-/// Draws lines at the borders between nodes.
+/// Draws lines in the communication matrix at the borders between nodes.
 fn nodes(figure: &mut Figure, frame: PlotFrame, run: &Outcome, step: f64) {
     for border in borders(run) {
         let at = border as f64 * step;
@@ -97,18 +97,18 @@ fn nodes(figure: &mut Figure, frame: PlotFrame, run: &Outcome, step: f64) {
     box_around(figure, frame);
 }
 
-/// Returns the frame of a matrix with `fields` fields per row, and the width of a field. The width is a whole number of
-/// pixels, so no seams are visible.
+/// Returns the frame of a matrix figure with `fields` fields per row, and the width of a field. The width is a whole
+/// number of pixels, so the figure shows no seams.
 pub(super) fn fields_frame(figure: &mut Figure, top: f64, fields: usize) -> (PlotFrame, f64) {
     let step = (SIDE / fields as f64).floor();
     let side = step * fields as f64;
     let (left, top) = (70.0, (top + 4.0).round());
-    // There is room for rank numbers and axis titles below the fields.
+    // The figure leaves room for rank numbers and axis titles below the fields.
     figure.height = top + side.max(BAR) + 60.0;
     (PlotFrame { left, top, right: left + side, bottom: top + side }, step)
 }
 
-/// Draws the outline of the matrix.
+/// Draws the outline of the matrix figure.
 pub(super) fn box_around(figure: &mut Figure, frame: PlotFrame) {
     let corners = [
         (frame.left, frame.top),
@@ -120,7 +120,7 @@ pub(super) fn box_around(figure: &mut Figure, frame: PlotFrame) {
     figure.line(corners.to_vec(), BLACK, 1.0, Dash::Solid);
 }
 
-/// Draws the rank numbers on both axes, and the titles of rows and columns.
+/// Draws the rank numbers on both axes of a matrix figure, and the titles of rows and columns.
 pub(super) fn ranks(figure: &mut Figure, frame: PlotFrame, ranks: usize, step: f64, [rows, columns]: [&str; 2]) {
     for rank in (0..ranks).step_by(rank_marks(ranks)) {
         let at = (rank as f64 + 0.5) * step;
@@ -131,7 +131,7 @@ pub(super) fn ranks(figure: &mut Figure, frame: PlotFrame, ranks: usize, step: f
     figure.text((24.0, (frame.top + frame.bottom) / 2.0), rows, Style::PLAIN.up(), Anchor::Middle);
 }
 
-/// Draws the colour bar and its title.
+/// Draws the colour bar of a matrix figure and the title of the bar.
 pub(super) fn bar<V: Copy>(
     figure: &mut Figure,
     frame: PlotFrame,
@@ -147,7 +147,7 @@ pub(super) fn bar<V: Copy>(
     let steps = if scale.len() == 1 { 1 } else { 64 };
     for index in 0..steps {
         let shade = if steps == 1 { 1.0 } else { 1.0 - (1.0 - low) * f64::from(index) / 63.0 };
-        // Each step of the colour bar overlaps the previous step, so no seams are visible.
+        // Each step of the colour bar overlaps the previous step, so the figure shows no seams.
         let from = top + height * f64::from(index) / f64::from(steps);
         figure.rect((left, from), (right, top + height), color(shade));
     }
@@ -167,7 +167,7 @@ pub(super) fn bar<V: Copy>(
     figure.text((right + 7.0, top + height + 26.0), "none", Style::TICK, Anchor::Start);
 }
 
-/// Colour scale from nearly white over blue to nearly black.
+/// Returns the colour of a shade from 0 to 1, on a scale from nearly white over blue to nearly black.
 pub(super) fn color(shade: f64) -> Color {
     let stops = [(0.0, Color(0xf0, 0xf6, 0xfc)), (0.5, Color(0x56, 0xa0, 0xd3)), (1.0, Color(0x08, 0x30, 0x6b))];
     let shade = shade.clamp(0.0, 1.0);

@@ -1,5 +1,5 @@
-//! Figures of machine measurements: latency, bandwidth and message rate over the message size. Each level or machine
-//! has its own colour.
+//! Figures of machine measurements: latency, bandwidth and message rate over the message size. Each network level or
+//! machine has its own colour.
 
 use crate::measure::{Samples, Test};
 use crate::platform::Level;
@@ -9,24 +9,24 @@ use super::axis::PlotAxis;
 use super::canvas::{Color, Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
-/// Values with their message sizes.
+/// Points of a curve: message sizes and values.
 type Points = Vec<(f64, f64)>;
 
-/// Quantities that are drawn over the message size, and the meaning of their line styles.
+/// Quantities that figures show over the message size, and the meaning of their line styles.
 const DRAWN: [(&str, &str); 3] = [
     ("latency", "half a round trip"),
     ("bandwidth", "solid: windows that one message answers; dashed: ping-pong"),
     ("messages", "messages per second in windows that one message answers"),
 ];
 
-/// Lines of one colour, with their legend entry.
+/// Curves of one colour, with their legend entry.
 struct MeasuredEntry {
     name: String,
     color: Color,
     lines: Vec<(Dash, Points)>,
 }
 
-/// Returns the figures of `samples`, with one colour per level. Quantities that were not measured are omitted.
+/// Returns the figures of `samples`, with one colour per network level. Quantities that were not measured are omitted.
 pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     let figure = |(what, more): (&str, &str)| {
         let entry = |(level, color): (Level, Color)| {
@@ -39,7 +39,7 @@ pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
     DRAWN.into_iter().filter_map(figure).collect()
 }
 
-/// Returns the figures of several measurements, one figure per level. Each measurement has a name and a colour.
+/// Returns the figures of several measurements, one figure per network level. Each measurement has a name and a colour.
 pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     let each = |level: Level| DRAWN.into_iter().map(move |drawn| (level, drawn));
     let figure = |(level, (what, more)): (Level, (&str, &str))| {
@@ -55,7 +55,7 @@ pub fn beside_figures(measured: &[(String, Samples)]) -> Vec<Figure> {
     Level::ALL.into_iter().flat_map(each).filter_map(figure).collect()
 }
 
-/// Returns the lines of a level in the figure `what`.
+/// Returns the curves of a network level in the figure `what`.
 fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
     let found = match what {
         "latency" => vec![(Dash::Solid, each(samples, level, Test::PingPong, |_, _, seconds| seconds))],
@@ -70,8 +70,8 @@ fn lines(what: &str, samples: &Samples, level: Level) -> Vec<(Dash, Points)> {
     found.into_iter().filter(|(_, points)| !points.is_empty()).collect()
 }
 
-/// Returns points of a test: the message size, and `value` of bytes, messages and median seconds. Empty messages are
-/// omitted, because a logarithmic axis has no position for 0.
+/// Returns the points of a test. A point consists of the message size and the result of `value` for bytes, messages and
+/// median seconds. Empty messages are omitted, because a logarithmic axis has no position for 0.
 fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f64) -> f64) -> Points {
     let series = samples.of(level, test);
     let counts = series.iter().map(|series| f64::from(series.count));
@@ -81,11 +81,11 @@ fn each(samples: &Samples, level: Level, test: Test, value: impl Fn(f64, f64, f6
     sized.map(|((bytes, seconds), count)| (*bytes as f64, value(*bytes as f64, count, *seconds))).collect()
 }
 
-/// Returns the figure `name`; `None` without measured points.
+/// Returns the figure named `name`; `None` without measured points.
 fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<MeasuredEntry>) -> Option<Figure> {
     let entries: Vec<MeasuredEntry> = entries.into_iter().filter(|entry| !entry.lines.is_empty()).collect();
     let legend = entries.iter().map(|entry| (entry.color, entry.name.clone())).collect();
-    // Earlier lines are wider, so that they stay visible below later ones.
+    // Earlier curves are wider, so that they stay visible below later curves.
     let wider = |of: usize| 1.4 * (entries.len() - 1 - of) as f64;
     let drawn = || {
         let each = entries.iter().enumerate();
@@ -119,7 +119,7 @@ fn figure(name: &str, title: &str, (what, more): (&str, &str), entries: Vec<Meas
     Some(figure)
 }
 
-/// Returns the powers of ten that enclose both values.
+/// Returns the powers of ten that enclose the values `least` and `most`.
 fn decades(least: f64, most: f64) -> Vec<f64> {
     let (first, last) = (least.log10().floor() as i32, most.log10().ceil() as i32);
     (first..=last.max(first + 2)).map(|power| 10f64.powi(power)).collect()
@@ -163,7 +163,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         let expected = ["beside-intra_cmp-latency", "beside-intra_cmp-bandwidth", "beside-intra_cmp-messages"];
         assert_eq!(names, expected);
-        // The lower line is wide, so both its edges are visible next to the upper line.
+        // The lower curve is wide, so its edges are visible next to the upper curve.
         let widths = |figure: &Figure| -> Vec<f64> {
             let wide = |mark: &Mark| match mark {
                 Mark::Line { color, width, .. } if PALETTE.contains(color) => Some(*width),

@@ -1,5 +1,5 @@
-//! Figures of textbook models, one per level: measured half round trips over the message size, and the times that each
-//! model predicts.
+//! Figures of textbook models, one per network level: measured half round trips over the message size, and the times
+//! that each model predicts.
 
 use crate::measure::LevelModels;
 use crate::platform::Textbook;
@@ -12,7 +12,7 @@ use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 const MODELS: [(Textbook, &str); 3] =
     [(Textbook::Hockney, "Hockney"), (Textbook::LogP, "LogP"), (Textbook::LogGp, "LogGP")];
 
-/// Returns one figure per level.
+/// Returns one figure of textbook models per network level.
 pub fn model_figures(name: &str, models: &[LevelModels]) -> Vec<Figure> {
     models.iter().filter_map(|of| figure(name, of)).collect()
 }

@@ -1,4 +1,4 @@
-//! Figures of matrices: message times or clusters, with one field per pair of ranks.
+//! Figures of time matrices: message times or clusters, with one field per pair of ranks.
 
 use crate::matrices::Parameters;
 use crate::units::Bytes;
@@ -9,14 +9,14 @@ use super::frame::{Head, PlotFrame, begin};
 use super::matrix::{bar, box_around, color, fields_frame, ranks};
 use super::run::together;
 
-/// Maximum number of fields per row.
+/// Maximum number of fields per row of a matrix figure.
 const MOST_FIELDS: usize = 128;
 
-/// Titles of the axes.
+/// Titles of the axes in a matrix figure.
 const ROWS: &str = "x, whose clock measured (rank)";
 const COLUMNS: &str = "y, its partner (rank)";
 
-/// Returns the figure of a matrix in which the colour of a field is its value.
+/// Returns the figure of a time matrix in which the colour of a field shows the message time.
 pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values: &[f64]) -> Figure {
     let side = parameters.ranks as usize;
     let together = together(side, MOST_FIELDS);
@@ -55,8 +55,8 @@ pub fn values_figure(name: &str, parameters: &Parameters, matrix: usize, values:
     figure
 }
 
-/// Returns the figure of a matrix in which the colour of a field is its cluster. Only the largest clusters have their
-/// own colour.
+/// Returns the figure of a time matrix in which the colour of a field shows the cluster of the rank pair. Only the
+/// largest clusters have their own colour.
 pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, labels: &[u32]) -> Figure {
     let side = parameters.ranks as usize;
     let together = together(side, MOST_FIELDS);
@@ -67,7 +67,7 @@ pub fn clusters_figure(name: &str, parameters: &Parameters, matrix: usize, label
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by_key(|cluster| (std::cmp::Reverse(sizes[*cluster]), *cluster));
     let shown = order.len().min(PALETTE.len() - 1);
-    // The clusters are in the order of their times.
+    // The clusters in the legend are in the order of their times.
     let mut named = order[..shown].to_vec();
     named.sort_unstable();
     let color_of = |label: u32| {

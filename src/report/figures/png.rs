@@ -5,11 +5,12 @@ use tiny_skia::{FillRule, Paint, Path, PathBuilder, Pixmap, Stroke as Pen, Strok
 use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke};
 
-/// Number of pixels in the file per pixel of the figure. The image is sharp on high-resolution screens and in print.
+/// Number of pixels in the PNG file per pixel of the figure, so that the image is sharp on high-resolution screens and
+/// in print.
 const DENSITY: f32 = 2.0;
 
 impl Figure {
-    /// Returns the figure as a PNG file; `None` if it does not fit in memory.
+    /// Returns the figure as the content of a PNG file; `None` if the image does not fit in memory.
     pub fn png(&self) -> Option<Vec<u8>> {
         let pixels = |length: f64| (length as f32 * DENSITY).ceil() as u32;
         let mut map = Pixmap::new(pixels(self.width), pixels(self.height))?;

@@ -1,5 +1,5 @@
-//! Assignment of a study's axes to figures: one axis is horizontal, one selects the colour, and the others select the
-//! figure.
+//! Assignment of a study's axes to figures. One axis of the study is horizontal, one axis selects the colour, and the
+//! others select the figure.
 
 use crate::study::{AxisSteps, Measure, PointResult, Results};
 
@@ -9,56 +9,56 @@ use super::source::{KINDS, path_kinds};
 /// Maximum number of curves in a figure.
 const MOST_SERIES: usize = 7;
 
-/// Time of a point over its seeds.
+/// Predicted time of a study's point over all seeds of the point.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PointSample {
-    /// Mean time in seconds.
+    /// Mean predicted time over the seeds, in seconds.
     pub mean: f64,
-    /// Least and greatest time in seconds.
+    /// Least and greatest predicted time over the seeds, in seconds.
     pub range: (f64, f64),
-    /// Mean time of each part over the seeds, in the order of the panel's parts.
+    /// Mean over the seeds of each part of the predicted time, in the order of the panel's parts.
     pub parts: Vec<f64>,
-    /// True if the point is the fastest among those that do the same work.
+    /// True if the point is the fastest of all points that do the same work.
     pub best: bool,
 }
 
-/// A curve, or the bars of one colour.
+/// Points of one colour in a figure: a curve, or bars.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PointSeries {
-    /// Values that all points of the series have in common.
+    /// Text of the values that all points of the curve have in common.
     pub name: String,
-    /// Sample at each step of the horizontal axis; `None` if the point has no prediction.
+    /// Predicted time at each value of the horizontal axis; `None` if the point has no prediction.
     pub samples: Vec<Option<PointSample>>,
 }
 
-/// Parts into which a time is divided.
+/// Parts into which a predicted time is divided.
 #[derive(Debug, PartialEq)]
 pub(super) struct Kinds {
-    /// Title of the division.
+    /// Title of the division into parts.
     pub what: &'static str,
-    /// Names and colours of the parts.
+    /// Names and colours of the time parts.
     pub names: &'static [(&'static str, Color)],
 }
 
 /// Parts of the critical path, whose sum is the predicted time.
 const PATH: Kinds = Kinds { what: "parts of the critical path", names: &KINDS };
 
-/// Content of one figure.
+/// Content of one figure of a study.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Panel {
     /// Title of the horizontal axis.
     pub title: String,
-    /// Labels of the steps on the horizontal axis.
+    /// Labels of the values on the horizontal axis.
     pub steps: Vec<String>,
-    /// Steps on the horizontal axis as numbers, if all of them are numbers.
+    /// Values on the horizontal axis as numbers, if all values are numbers.
     pub numbers: Option<(Measure, Vec<f64>)>,
-    /// Prefix that the names of all series have in common.
+    /// Prefix that the names of all curves have in common.
     pub common: String,
-    /// Series of the figure.
+    /// Curves or bar colours of the figure.
     pub series: Vec<PointSeries>,
-    /// Parts into which times are divided.
+    /// Parts into which the predicted times are divided.
     pub parts: &'static Kinds,
-    /// Values of the keys that do not vary in this figure, such as "app.n=64".
+    /// Values of the study's keys that do not vary in the figure, such as "app.n=64".
     pub fixed: String,
 }
 
@@ -108,8 +108,8 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     kinds.into_iter().map(panel).collect()
 }
 
-/// Returns the horizontal axis: the axis with the most steps among the numeric axes, or among all axes if none is
-/// numeric.
+/// Returns the horizontal axis of a figure: the axis with the most values among the numeric axes of the study, or among
+/// all axes if no axis is numeric.
 fn across(results: &Results, free: &[usize]) -> Option<usize> {
     let steps = |axis: &usize| results.axes[*axis].steps.len();
     let numeric = free.iter().copied().filter(|&axis| numbers(&results.axes[axis]).is_some() && steps(&axis) > 2);
@@ -117,7 +117,7 @@ fn across(results: &Results, free: &[usize]) -> Option<usize> {
     most(&mut numeric.clone()).or_else(|| most(&mut free.iter().copied()))
 }
 
-/// Returns the steps of an axis as the numbers of its first key, if these numbers are distinct.
+/// Returns the values of a study's axis as the numbers of its first key, if these numbers are distinct.
 fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     let (measure, numbers) = Measure::of(axis.steps.iter().map(|values| values[0].as_str()))?;
     let mut sorted = numbers.clone();
@@ -125,13 +125,14 @@ fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     sorted.windows(2).all(|pair| pair[0] < pair[1]).then_some((measure, numbers))
 }
 
-/// Returns the keys of an axis. The text also explains the numbers of a machine shape.
+/// Returns the title of a study's axis, which lists the keys of the axis. The title also explains the numbers of a
+/// machine shape.
 fn title(axis: &AxisSteps) -> String {
     let title = axis.keys.join(" & ");
     if title.ends_with(".nct") { format!("{title}: nodes, CMPs per node, cores per CMP") } else { title }
 }
 
-/// Returns the label of a step, such as "app.n=64 run.ranks=8".
+/// Returns the label of a value on a study's axis, such as "app.n=64 run.ranks=8".
 fn step_text(axis: &AxisSteps, step: usize) -> String {
     let pairs = axis.keys.iter().zip(&axis.steps[step]).map(|(key, value)| format!("{key} = {value}"));
     pairs.collect::<Vec<_>>().join(", ")

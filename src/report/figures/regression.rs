@@ -1,4 +1,4 @@
-//! Figure of a fit: curves of the formula, and dots at the times to which it was fitted.
+//! Figure of a fitted formula: curves of the formula, and dots at the times to which it was fitted.
 
 use crate::study::{Measure, Regression};
 
@@ -6,7 +6,7 @@ use super::axis::PlotAxis;
 use super::canvas::{BLACK, Dash, Figure, GRAY, PALETTE, Place};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 
-/// Returns the figure of a fit; `None` if the formula has no quantity for the horizontal axis.
+/// Returns the figure of a fitted formula; `None` if the formula has no quantity for the horizontal axis.
 pub fn regression_figure(fit: &Regression) -> Option<Figure> {
     let title = fit.x.as_deref()?;
     let mut series: Vec<&str> = fit.curves.iter().map(|curve| curve.series.as_str()).collect();
@@ -24,7 +24,8 @@ pub fn regression_figure(fit: &Regression) -> Option<Figure> {
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     let x = PlotAxis::values(title, Measure::Number, &numbers);
-    // The figure shows the standard errors of at most two unknowns; the table lists all.
+    // The figure shows the standard errors of at most two unknowns; the text table lists the standard errors of all
+    // unknowns.
     let errors = fit.unknowns.len() <= 2;
     let unknowns: Vec<String> = fit
         .unknowns

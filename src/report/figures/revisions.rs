@@ -1,4 +1,4 @@
-//! Figures of a test over revisions: time, messages and volume of each revision. Changes beyond noise are marked.
+//! Figures of a test over revisions: time, messages and volume of each revision. Marks show changes that exceed noise.
 
 use crate::revisions::{RevisionChange, RevisionRow, RevisionTable, Verdict};
 
@@ -6,7 +6,7 @@ use super::axis::PlotAxis;
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, Place, RED, Style, colors};
 use super::frame::{Head, PlotFrame, begin, feet, fit, frame, title_below, vertical};
 
-/// Maximum number of labels below a figure.
+/// Maximum number of revision labels below a figure.
 const MOST_WORDS: usize = 40;
 
 /// Returns the figures of a test over revisions. Quantities without values are omitted.
@@ -35,7 +35,7 @@ pub fn revision_figures(table: &RevisionTable) -> Vec<Figure> {
     [times, messages, volume].iter().filter_map(|quantity| draw(table, quantity)).collect()
 }
 
-/// Quantity that a figure shows for each revision.
+/// Quantity that a figure shows for the revisions of a program.
 struct Quantity {
     name: &'static str,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! Figures of a run's time: the time parts of the mean rank, and of each rank.
+//! Figures of a run's time: parts of the time (compute, send, wait …), as the mean over ranks and for each rank.
 
 use crate::engine::Outcome;
 use crate::profile::TimeParts;
@@ -9,19 +9,19 @@ use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, PALETTE, Sty
 use super::frame::{Head, PlotFrame, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
 use super::source::{PARTS, part_seconds, path_rows, predicted_seconds, run_title};
 
-/// Maximum number of bars.
+/// Maximum number of bars in a figure.
 const MOST_BARS: usize = 160;
 /// Colour of the time between a rank's end and the end of the run.
 const ENDED: Color = Color(0xd9, 0xd9, 0xd9);
 
-/// Colours of [`PARTS`].
+/// Colours of the time parts in [`PARTS`].
 pub(super) const PART_COLORS: [Color; 5] = [PALETTE[0], PALETTE[1], PALETTE[3], PALETTE[5], PALETTE[2]];
 
 fn predicted_text(run: &Outcome) -> String {
     format!("predicted time {}", run.predicted)
 }
 
-/// Returns the figure of the mean rank's time parts; `None` if the predicted time is zero.
+/// Returns the figure of the mean time parts over ranks; `None` if the predicted time is zero.
 pub(super) fn parts(run: &Outcome) -> Option<Figure> {
     let means = part_seconds(&run.mean_parts);
     let ended = (predicted_seconds(run) - means.iter().sum::<f64>()).max(0.0);
@@ -59,7 +59,7 @@ fn waterfall(run: &Outcome, name: &str, more: String, rows: &[(String, f64, Colo
         let y = frame.top + step * index as f64;
         let (x1, x2) = (frame.x(axis.at(start)), frame.x(axis.at(start + length)));
         figure.rect((x1, y + 5.0), (x2.max(x1 + 0.5), y + step - 5.0), *color);
-        // A line leads to the start of the next part.
+        // A line in the waterfall chart leads to the start of the next part.
         figure.line(vec![(x2, y + step - 5.0), (x2, y + step + 5.0)], GRAY, 0.7, Dash::Solid);
         label(&mut figure, frame, (x1, x2), y + step / 2.0, &share_text(*length, predicted));
         figure.text((left - 10.0, y + step / 2.0 + 4.0), name, Style::PLAIN, Anchor::End);
@@ -80,10 +80,10 @@ fn share_text(seconds: f64, whole: f64) -> String {
     format!("{time}   {}", super::super::numbers::percent(super::super::numbers::share(seconds, whole)))
 }
 
-/// Draws a bar's label after, before or inside the bar, depending on the available width.
+/// Draws the label of a bar after, before or inside the bar, depending on the available width.
 pub(super) fn label(figure: &mut Figure, frame: PlotFrame, (x1, x2): (f64, f64), middle: f64, text: &str) {
     let (width, y) = (Style::PLAIN.width(text) + 12.0, middle + 4.0);
-    // A white rectangle hides grid lines behind the label.
+    // A white rectangle hides grid lines behind the bar's label.
     let mut on_white = |from: f64| figure.rect((from, middle - 7.5), (from + width - 8.0, middle + 7.5), WHITE);
     if x2 + width < frame.right {
         on_white(x2 + 5.0);
@@ -96,8 +96,8 @@ pub(super) fn label(figure: &mut Figure, frame: PlotFrame, (x1, x2): (f64, f64),
     }
 }
 
-/// Returns the figure with one bar per rank, or per group of ranks if there are many. Returns `None` if the Outcome
-/// does not list ranks.
+/// Returns the figure with one bar per rank, or per group of ranks if the run has many ranks. Returns `None` if the
+/// Outcome does not list ranks.
 pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     if run.per_rank.is_empty() || run.predicted == SimTime::ZERO {
         return None;
@@ -132,12 +132,12 @@ pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     Some(figure)
 }
 
-/// Returns the time parts with their colours.
+/// Returns the time parts of a rank with their colours.
 fn colored(parts: &[f64; 5]) -> Vec<(f64, Color)> {
     parts.iter().copied().zip(PART_COLORS).collect()
 }
 
-/// Draws the time parts as a stacked bar.
+/// Draws the time parts of a rank as a stacked bar.
 pub(super) fn stack(
     figure: &mut Figure,
     frame: PlotFrame,
@@ -161,13 +161,13 @@ pub(super) fn mean<'a>(all: impl ExactSizeIterator<Item = &'a TimeParts>) -> [f6
     sums.map(|sum| sum / count)
 }
 
-/// Returns the distance between labelled ranks.
+/// Returns the distance between consecutive ranks that have a label on the axis.
 pub(super) fn rank_marks(ranks: usize) -> usize {
     together(ranks, 20)
 }
 
-/// Returns the number of ranks per group so that there are at most `most` groups. The number is round, so labelled
-/// ranks are the first of their groups.
+/// Returns the number of ranks per group so that a figure has at most `most` groups. The number is round, so ranks with
+/// an axis label are the first of their groups.
 pub(super) fn together(ranks: usize, most: usize) -> usize {
     let round = |power: u32| match ranks.is_power_of_two() {
         true => [1, 2, 4].map(|factor| factor << (3 * power)),

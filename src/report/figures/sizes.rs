@@ -1,4 +1,4 @@
-//! Figures of messages by size and level: count and volume (figures 12 and 13 of the MCPSim paper).
+//! Figures of messages by size and network level: count and volume (figures 12 and 13 of the MCPSim paper).
 
 use crate::engine::{IntervalMessages, LevelTotals, Messages, Outcome};
 use crate::units::Bytes;
@@ -9,25 +9,25 @@ use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style, WHITE};
 use super::frame::{Head, begin, feet, frame, title_below, vertical};
 use super::source::run_title;
 
-/// Colours of the levels, nearest first.
+/// Names and colours of the network levels, the nearest level first.
 pub(super) const LEVELS: [(&str, Color); 3] =
     [("intra-CMP", PALETTE[2]), ("inter-CMP", PALETTE[1]), ("inter-node", PALETTE[0])];
 
-/// Returns the figure of the number of messages by size and level; `None` without messages.
+/// Returns the figure of the number of messages by size and network level; `None` without messages.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
     let more = format!("{} messages by size and level", super::super::numbers::count(run.messages.count));
     let axis = |most: f64| PlotAxis::count("messages", most);
     distribution(run, "messages-count", &more, |cell| cell.count, axis)
 }
 
-/// Returns the figure of the bytes by message size and level; `None` without bytes.
+/// Returns the figure of the bytes by message size and network level; `None` without bytes.
 pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     let more = format!("{} in messages by size and level", super::super::numbers::volume(run.messages.bytes));
     let axis = |most: f64| PlotAxis::volume("volume", most);
     distribution(run, "messages-volume", &more, |cell| cell.bytes, axis)
 }
 
-/// Returns the figure of the transfer times by message size and level; `None` without transfer times.
+/// Returns the figure of the transfer times by message size and network level; `None` without transfer times.
 pub(super) fn time(run: &Outcome) -> Option<Figure> {
     let all = run.profile.iter().flat_map(|row| by_level(&row.levels));
     all.map(|cell| cell.time.as_ps()).try_fold(0, u64::checked_add)?;
@@ -64,7 +64,7 @@ fn distribution(
     let head = Head { title: run_title(run), more: more.to_owned(), legend, ..Head::default() };
     let (mut figure, top) = begin(name, &head, 400.0);
     let most = rows.iter().map(|row| cells(row).iter().sum::<u64>()).max().unwrap_or(0);
-    // The axis leaves room for a label above the highest bar.
+    // The vertical axis leaves room for a label above the highest bar.
     let axis = axis(most as f64 * 1.04);
     let frame = frame(&figure, top, &axis, 50.0);
     vertical(&mut figure, frame, &axis);
@@ -82,12 +82,12 @@ fn distribution(
         if below > 0 {
             let text = percent(share(below as f64, all as f64));
             let (high, half) = (frame.y(axis.at(below as f64)), Style::TICK.width(&text) / 2.0 + 2.0);
-            // A rectangle hides grid lines behind the label.
+            // A rectangle hides grid lines behind the bar's label.
             figure.rect((middle - half, high - 14.0), (middle + half, high - 3.0), WHITE);
             figure.text((middle, high - 5.0), &text, Style::TICK, Anchor::Middle);
         }
         figure.line(vec![(middle, frame.bottom), (middle, frame.bottom + 4.0)], BLACK, 1.0, Dash::Solid);
-        // Labels that would touch their neighbours are drawn on two lines.
+        // Labels of bars that would touch a neighbouring label are drawn on two lines.
         let style = Style { size: if step < 58.0 { 8.5 } else { Style::TICK.size }, ..Style::TICK };
         figure.text((middle, frame.bottom + 16.0), &interval(row), style, Anchor::Middle);
     }
@@ -96,7 +96,7 @@ fn distribution(
     Some(figure)
 }
 
-/// Returns the totals in the order of [`LEVELS`].
+/// Returns the message totals of the network levels in the order of [`LEVELS`].
 fn by_level(levels: &LevelTotals) -> [Messages; 3] {
     [levels.intra_cmp, levels.inter_cmp, levels.inter_node]
 }

@@ -6,15 +6,15 @@ use crate::units::SimSpan;
 
 use super::canvas::{Color, PALETTE};
 
-/// Names of the parts, in drawing order.
+/// Names of the time parts, in drawing order.
 pub(super) const PARTS: [&str; 5] = ["compute", "send", "recv", "wait", "collective"];
 
-/// Returns the time parts in the order of [`PARTS`], in seconds.
+/// Returns the time parts of a rank in the order of [`PARTS`], in seconds.
 pub(super) fn part_seconds(parts: &TimeParts) -> [f64; 5] {
     [parts.compute, parts.send, parts.recv, parts.wait, parts.collective].map(seconds)
 }
 
-/// Names and colours of [`path_kinds`].
+/// Names and colours of the critical path's parts that [`path_kinds`] returns.
 pub(super) const KINDS: [(&str, Color); 7] = [
     ("compute", PALETTE[0]),
     ("imbalance", PALETTE[4]),
@@ -43,7 +43,7 @@ pub(super) fn path_kinds(path: &PathParts) -> [f64; 7] {
 }
 
 /// Returns all nonzero parts of a critical path in seconds, with their colours. The parts of messages are divided by
-/// level.
+/// network level.
 pub(super) fn path_rows(path: &PathParts) -> Vec<(String, f64, Color)> {
     let own = [
         ("compute", path.compute, KINDS[0].1),
@@ -72,7 +72,7 @@ fn seconds(span: SimSpan) -> f64 {
     span.as_ps() as f64 / 1e12
 }
 
-/// Returns the title of a run's figures: application and machine.
+/// Returns the title of a run's figures, which names the application and the machine.
 pub(super) fn run_title(run: &Outcome) -> String {
     let [nodes, cmps, cores] = run.nct;
     let ranks = super::super::numbers::count(run.ranks.into());
@@ -80,7 +80,7 @@ pub(super) fn run_title(run: &Outcome) -> String {
     format!("{}: {ranks} rank{s} on {} ({nodes}, {cmps}, {cores})", run.app, run.platform)
 }
 
-/// Returns the predicted time in seconds.
+/// Returns the predicted time of a run in seconds.
 pub(super) fn predicted_seconds(run: &Outcome) -> f64 {
     run.predicted.as_ps() as f64 / 1e12
 }

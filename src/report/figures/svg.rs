@@ -7,7 +7,7 @@ use super::canvas::{Color, Figure, Mark, Place, Turn};
 use super::font::{self, Stroke, Weight};
 
 impl Figure {
-    /// Returns the figure as an SVG file.
+    /// Returns the figure as the content of an SVG file.
     pub fn svg(&self) -> String {
         let mut body = String::new();
         let mut letters = BTreeMap::new();

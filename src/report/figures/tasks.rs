@@ -1,5 +1,5 @@
-//! Figures of a task runtime's code fragments: waiting time by arrival, and number per stage over time. Several runs
-//! share the same scales.
+//! Figures of a task runtime's code fragments: waiting time by arrival time of the fragment, and number of fragments
+//! per stage over time. Figures of several runs share the same scales.
 
 use crate::profile::{Stage, TaskAnalysis};
 use crate::units::{SimSpan, SimTime};
@@ -8,14 +8,14 @@ use super::axis::PlotAxis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style, colors};
 use super::frame::{Head, PlotFrame, WIDTH, begin, feet, fit, frame, horizontal, vertical};
 
-/// Colours of the stages, in the order of the stages.
+/// Colours of the stages of code fragments, in the order of the stages.
 const COLORS: [Color; 4] = [PALETTE[3], PALETTE[0], PALETTE[1], PALETTE[2]];
-/// Number of runs that fit next to each other in one figure.
+/// Number of runs whose frames fit next to each other in one figure.
 const MOST_BESIDE: usize = 3;
-/// Gap between frames in pixels.
+/// Gap between the frames of a figure in pixels.
 const GAP: f64 = 18.0;
 
-/// Returns the figures of several runs, each with its name.
+/// Returns the task figures of several named runs.
 pub fn task_figures(runs: &[(String, TaskAnalysis)]) -> Vec<Figure> {
     let runs = &runs[..runs.len().min(MOST_BESIDE)];
     if runs.is_empty() || runs.iter().all(|(_, tasks)| tasks.end == SimTime::ZERO) {
@@ -47,7 +47,7 @@ fn panels(
             _ => vertical(&mut figure, part, &y.without_words()),
         }
         horizontal(&mut figure, part, &x);
-        // A long name is truncated, but the time is shown completely.
+        // A long name of a run is truncated, but the time of the run is shown completely.
         let (bold, time) = (Style::PLAIN.bold(), format!(": {}", tasks.end));
         let title = fit(run, bold, width - bold.width(&time)) + &time;
         figure.text((part.x(0.5), part.top - 6.0), &title, Style::PLAIN.bold(), Anchor::Middle);
@@ -78,7 +78,7 @@ fn waiting(runs: &[(String, TaskAnalysis)]) -> Figure {
     })
 }
 
-/// Returns a curve through the mean values of successive time steps.
+/// Returns a curve through the mean values of successive time steps in a run.
 fn curve(step: SimSpan, means: &[f64], end: SimTime, place: &dyn Fn(f64, f64) -> Place) -> Vec<Place> {
     let middle = |number: usize| (step.as_seconds() * (number as f64 + 0.5)).min(end.as_seconds());
     means.iter().enumerate().map(|(number, &mean)| place(middle(number), mean)).collect()
@@ -97,7 +97,8 @@ fn stages(runs: &[(String, TaskAnalysis)]) -> Figure {
     })
 }
 
-/// Returns the figure with one curve per process. Returns `None` if the run does not record processes separately.
+/// Returns the figure with one curve per simulated MPI process. Returns `None` if the run does not record its processes
+/// separately.
 fn processes(runs: &[(String, TaskAnalysis)], stage: usize, name: &str) -> Option<Figure> {
     let all = || runs.iter().flat_map(|(_, tasks)| &tasks.series.processes);
     all().next()?;

@@ -1,4 +1,4 @@
-//! Tests of figures: the content of figures of synthetic outcomes and studies, and unusual input.
+//! Tests of figures: the content of figures of synthetic runs and studies, and unusual input.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn names(figures: &[Figure]) -> Vec<&str> {
     figures.iter().map(|figure| figure.name.as_str()).collect()
 }
 
-/// Returns a study over `axes`. The point at `index` takes `time` microseconds, or fails.
+/// Returns a study over the axes `axes`. The point at `index` takes `time` microseconds, or fails.
 fn study(axes: &[(&str, &[&str])], time: impl Fn(usize) -> Option<u64>) -> String {
     let count = axes.iter().map(|(_, values)| values.len()).product();
     let point = |index: usize| {

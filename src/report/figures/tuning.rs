@@ -1,4 +1,5 @@
-//! Figures of collectives: the time of each algorithm over the message size. Larger dots mark the library's choice.
+//! Figures of MPI collectives: the time of each algorithm over the message size. Larger dots mark the algorithm that
+//! the MPI library chooses.
 
 use crate::mpi::collective_word;
 use crate::platform::{Algorithm, Collective, Library, Method};
@@ -10,7 +11,7 @@ use super::axis::PlotAxis;
 use super::canvas::{Dash, Figure, PALETTE, Place, colors};
 use super::frame::{Head, begin, dashes, feet, frame, horizontal, vertical};
 
-/// Returns one figure per collective.
+/// Returns one figure per MPI collective.
 pub fn tuning_figures(found: &[Sized], library: Library, ranks: u32) -> Vec<Figure> {
     let mut collectives: Vec<Collective> = found.iter().map(|sized| sized.collective).collect();
     collectives.dedup();
@@ -19,7 +20,7 @@ pub fn tuning_figures(found: &[Sized], library: Library, ranks: u32) -> Vec<Figu
 }
 
 fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32) -> Option<Figure> {
-    // Each algorithm is shown with its best segment size.
+    // Each algorithm is drawn with its best segment size.
     let mut algorithms: Vec<_> =
         found.iter().flat_map(|sized| &sized.times).map(|(method, _)| method.algorithm).collect();
     algorithms.sort_unstable();

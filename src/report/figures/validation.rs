@@ -1,4 +1,4 @@
-//! Figures of a validation: errors of predictions, and also the times if the case defines a plot.
+//! Figures of a validation: the errors of predictions, and also the times if the validation case defines a plot.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::frame::{Head, PlotFrame, begin, feet, frame, horizontal, vertical};
 /// Maximum number of curves in a figure.
 const MOST_CURVES: usize = 7;
 
-/// Horizontal distance in pixels between the dots of different models at one point.
+/// Horizontal distance in pixels between the dots of different communication models at one point.
 const ASIDE: f64 = 5.0;
 
 /// Returns the figures of a validation case.
@@ -20,7 +20,7 @@ pub fn validation_figures(validation: &Validation) -> Vec<Figure> {
     errors(validation).into_iter().chain(times(validation)).collect()
 }
 
-/// Draws the relative error of each predicted point over its measured time, with the allowed error and the spread of
+/// Draws the relative error of every predicted point over its measured time, with the allowed error and the spread of
 /// the measured runs.
 fn errors(validation: &Validation) -> Option<Figure> {
     let points: Vec<&ValidatedPoint> = validation.points.iter().filter(|point| !point.given).collect();
@@ -68,7 +68,8 @@ fn errors(validation: &Validation) -> Option<Figure> {
         };
         figure.line(vec![place(point.measured_min_s), place(point.measured_max_s)], GRAY, 1.0, Dash::Solid);
     }
-    // The dots of different models are drawn next to each other, because equal predictions would cover each other.
+    // The dots of different communication models are drawn next to each other, because equal predictions would cover
+    // each other.
     let beside = |model: usize| ASIDE * (model as f64 - (models.len() - 1) as f64 / 2.0);
     for (model, color) in models.clone().zip(PALETTE) {
         for point in &points {
@@ -80,14 +81,14 @@ fn errors(validation: &Validation) -> Option<Figure> {
     Some(figure)
 }
 
-/// Returns a note that lists the models without a colour.
+/// Returns a note that lists the communication models without a colour in the figure.
 fn more_models(validation: &Validation) -> String {
     let more = validation.models.len().saturating_sub(PALETTE.len());
     if more == 0 { String::new() } else { format!("; {more} more in the table") }
 }
 
-/// Draws times over a column of the case: dots for measured points, rings for points used for calibration, solid lines
-/// for mcpsim, and dashed lines for the first other model.
+/// Draws times over a column of the validation case: dots for measured points, rings for points used for calibration,
+/// solid lines for mcpsim, and dashed lines for the first other communication model.
 fn times(validation: &Validation) -> Vec<Figure> {
     let Some(plot) = &validation.plot else { return Vec::new() };
     let values = |point: &ValidatedPoint, columns: &[String]| {
@@ -198,7 +199,7 @@ mod tests {
             _ => None,
         };
         let dots: Vec<(Place, Color)> = figure.marks.iter().filter_map(dot).collect();
-        // There are two points, and as many models as colours.
+        // The test has two points, and as many communication models as colours.
         assert_eq!(dots.len(), 2 * PALETTE.len());
         for (number, (at, color)) in dots.iter().enumerate() {
             let others = &dots[number + 1..];

@@ -1,4 +1,4 @@
-//! Timeline in a page: one text per rank, with the states of the rank and their lengths.
+//! Timeline in an HTML page: one text per rank, with the states of the rank and the lengths of the states.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::config::ConfigError;
 /// Minimum number of time units in a timeline. Lengths are rounded to whole units.
 const UNITS: f64 = 1e8;
 
-/// Converts the Trace Event Format that `--timeline` writes. Each rank gets a text that lists its states. Each state
-/// consists of a letter and a length in base 36.
+/// Converts a timeline in the Trace Event Format that `--timeline` writes. Each rank gets a text that lists its states.
+/// Each state consists of a letter and a length in base 36.
 pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
     let events = value["traceEvents"].as_array();
@@ -38,7 +38,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         let (mut row, mut at) = (String::new(), 0);
         for &(start, until, state) in &*intervals {
             let (start, until) = (units(start), units(until));
-            // Times are rounded, so a distance of one unit does not count as a gap.
+            // Times are rounded, so a distance of one unit between states does not count as a gap.
             let start = if start > at + 1 { start } else { at };
             if start > at {
                 put(&mut row, place(&mut states, "ended"), start - at);
@@ -53,7 +53,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     Ok(json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows }))
 }
 
-/// Returns the index of a state. States after the 26th share the last index.
+/// Returns the index of a timeline state. States after the 26th share the last index.
 fn place<'a>(states: &mut Vec<&'a str>, state: &'a str) -> usize {
     match states.iter().position(|known| *known == state) {
         Some(place) => place,
@@ -90,7 +90,7 @@ mod tests {
             found,
             json!({ "unit": 1.0, "end": 140, "states": ["compute", "send", "ended"], "ranks": ["A14B2s", "CaA2"] })
         );
-        // A rounding error between two intervals does not count as a gap.
+        // A rounding error between two states does not count as a gap.
         let near = json!({ "traceEvents": [event(0, 0.0, 0.00004, "send"), event(0, 0.000041, 0.0001, "wait")] });
         assert_eq!(timeline("t", &near.to_string()).unwrap()["ranks"], json!(["A14B2t"]));
         let error = timeline("t.json", "{}").unwrap_err().to_string();

@@ -1,4 +1,5 @@
-//! User's C library with five functions, loaded at run time. `mcpsim_layer.h` specifies the functions.
+//! User's C library with the five functions of a message layer, loaded at run time. `mcpsim_layer.h` specifies the
+//! functions.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -13,14 +14,14 @@ type Recv = unsafe extern "C" fn(*mut c_void, usize) -> c_int;
 type Wait = unsafe extern "C" fn() -> c_int;
 type End = unsafe extern "C" fn();
 
-/// Library that is loaded but not started. The library is never unloaded.
+/// Layer library of the user that is loaded but not started. The library is never unloaded.
 pub(super) struct LoadedLayer {
     path: PathBuf,
     start: Start,
     functions: LayerFunctions,
 }
 
-/// Functions of a started library.
+/// Functions of a started layer library.
 #[derive(Clone, Copy)]
 struct LayerFunctions {
     send: Send,
@@ -29,14 +30,14 @@ struct LayerFunctions {
     end: End,
 }
 
-/// Started library. The library's end function is called when this value is dropped.
+/// Started layer library. The library's end function is called when this value is dropped.
 pub(super) struct LayerLibrary(LayerFunctions);
 
 impl LoadedLayer {
-    /// Loads the library in the file `path`.
+    /// Loads the layer library in the file `path`.
     ///
     /// # Errors
-    /// The library cannot be loaded, or lacks a function.
+    /// The layer library cannot be loaded, or lacks a function.
     pub fn load(path: &Path) -> Result<LoadedLayer, String> {
         let refused = |what: &str| refused(path, what);
         let file = CString::new(path.as_os_str().as_bytes()).map_err(|_| {
@@ -48,7 +49,8 @@ impl LoadedLayer {
         // SAFETY: the name ends in a zero byte. Loading runs the library's constructors, as the user requests.
         let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            // SAFETY: after a failure the text is valid until the next call, and is copied before that.
+            // SAFETY: after a failure of `dlopen` the error text is valid until the next callof `dlerror`, and is
+            // copied before that.
             let why = unsafe { libc::dlerror() };
             let why = if why.is_null() {
                 "cannot be loaded".into()
@@ -73,7 +75,8 @@ impl LoadedLayer {
         let (start, send, recv) =
             (find(c"mcpsim_layer_start")?, find(c"mcpsim_layer_send")?, find(c"mcpsim_layer_recv")?);
         let (wait, end) = (find(c"mcpsim_layer_wait")?, find(c"mcpsim_layer_end")?);
-        // SAFETY: the header specifies these functions' types for these names; the library is never unloaded.
+        // SAFETY: the header specifies the type of each function that `dlsym` has looked up; the library is never
+        // unloaded.
         let (start, functions) = unsafe {
             let functions = LayerFunctions {
                 send: std::mem::transmute::<*mut c_void, Send>(send),
@@ -86,14 +89,14 @@ impl LoadedLayer {
         Ok(LoadedLayer { path: path.to_owned(), start, functions })
     }
 
-    /// Starts the library as `rank`. Both ranks get the same address.
+    /// Starts the layer library as rank `rank`. Ranks 0 and 1 get the same address.
     ///
     /// # Errors
-    /// The library reports that it cannot start.
+    /// The layer library reports that it cannot start.
     pub fn start(self, rank: i32, address: &str) -> Result<LayerLibrary, String> {
         let refused = |what: &str| refused(&self.path, what);
         let address = CString::new(address).map_err(|_| refused("expected an address without a zero byte"))?;
-        // SAFETY: the header specifies this call; the address lives until the call returns.
+        // SAFETY: the header specifies the type of `start`; the address lives until the call returns.
         match unsafe { (self.start)(rank, address.as_ptr()) } {
             0 => Ok(LayerLibrary(self.functions)),
             code => Err(refused(&format!(
@@ -128,14 +131,14 @@ impl PairLayer for LayerLibrary {
             // SAFETY: the data are valid and unchanged until the wait below has returned.
             well("mcpsim_layer_send", unsafe { (self.0.send)(data.as_ptr().cast(), data.len()) })?;
         }
-        // SAFETY: the header specifies this call.
+        // SAFETY: the header `mcpsim_layer.h` specifies this call without arguments.
         well("mcpsim_layer_wait", unsafe { (self.0.wait)() })
     }
 }
 
 impl Drop for LayerLibrary {
     fn drop(&mut self) {
-        // SAFETY: no operation is pending between transfers.
+        // SAFETY: no send or receive is pending between transfers.
         unsafe { (self.0.end)() }
     }
 }

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use super::super::pages::PageBuffer;
 use super::port::PairLayer;
 
-/// Size of a piece of a message in bytes, and maximum number of pieces in the ring buffer.
+/// Size of a piece of a message in bytes, and maximum number of message pieces in the ring buffer.
 const PIECE: usize = 16 << 10;
 const PIECES: usize = 16;
-/// Number of unsuccessful polls after which a rank yields its core.
+/// Number of unsuccessful polls of the ring buffer after which a rank yields its core.
 const SPINS: u32 = 2000;
 
-/// Ring buffer of pieces for one direction. Only the rank whose turn it is to use a piece locks the piece, so locks
-/// never block.
+/// Ring buffer of message pieces for one direction. Only the rank whose turn it is to use a piece locks the piece, so
+/// locks never block.
 struct Ring {
     pieces: Vec<Mutex<PageBuffer>>,
     filled: Count,
@@ -32,7 +32,7 @@ impl Ring {
         Arc::new(Ring { pieces, filled: Count::default(), taken: Count::default() })
     }
 
-    /// Copies a piece into the ring buffer, if there is room. Returns whether there was room.
+    /// Copies a message piece into the ring buffer, if there is room. Returns true if there was room.
     fn push(&self, data: &[u8]) -> bool {
         let filled = self.filled.0.load(Ordering::Relaxed);
         if filled - self.taken.0.load(Ordering::Acquire) >= PIECES as u64 {
@@ -45,7 +45,7 @@ impl Ring {
         true
     }
 
-    /// Copies a piece out of the ring buffer, if there is a piece. Returns whether there was a piece.
+    /// Copies a message piece out of the ring buffer, if there is a piece. Returns true if there was a piece.
     fn pop(&self, data: &mut [u8]) -> bool {
         let taken = self.taken.0.load(Ordering::Relaxed);
         if self.filled.0.load(Ordering::Acquire) == taken {
@@ -59,21 +59,21 @@ impl Ring {
     }
 }
 
-/// Ring buffers of a rank for both directions.
+/// Ring buffers of a rank for sending and for receiving.
 pub(super) struct SharedMemory {
     out: Arc<Ring>,
     into: Arc<Ring>,
 }
 
 impl SharedMemory {
-    /// Creates the two connected ranks.
+    /// Creates two ranks that are connected by ring buffers.
     pub fn both() -> (SharedMemory, SharedMemory) {
         let (one, other) = (Ring::new(), Ring::new());
         (SharedMemory { out: Arc::clone(&one), into: Arc::clone(&other) }, SharedMemory { out: other, into: one })
     }
 }
 
-/// Position in a list of messages that are transferred.
+/// Position in a list of messages that are being transferred.
 #[derive(Default)]
 struct MemoryProgress {
     message: usize,
@@ -81,12 +81,12 @@ struct MemoryProgress {
 }
 
 impl MemoryProgress {
-    /// Returns the range of the next piece in a message of this length.
+    /// Returns the byte range of the next piece in a message of `length` bytes.
     fn piece(&self, length: usize) -> std::ops::Range<usize> {
         self.bytes..(self.bytes + PIECE).min(length)
     }
 
-    /// Advances past a finished piece. An empty message consists of one piece.
+    /// Advances the position past a transferred message piece. An empty message consists of one piece.
     fn advance(&mut self, length: usize) {
         self.bytes = (self.bytes + PIECE).min(length);
         if self.bytes == length {

@@ -1,4 +1,4 @@
-//! Measuring rank that uses any layer that transfers messages between two ranks.
+//! Measuring rank that uses any software layer that transfers messages between two ranks.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use crate::measure::{ProgramVec, RankPort, pass_over};
 use super::super::super::exit::Exit;
 use super::super::pages::PageBuffer;
 
-/// Layer that transfers messages between two ranks, in order.
+/// Software layer that transfers messages between two ranks, in order.
 pub(super) trait PairLayer: Send {
-    /// Sends and receives all messages concurrently. No message waits for a message that the other rank has not
-    /// started.
+    /// Sends the messages `out` and receives the messages `into` concurrently. No message waits for a message that the
+    /// other rank has not started.
     ///
     /// # Errors
     /// The other rank has ended, or the layer reports a failure.
@@ -29,9 +29,9 @@ pub(super) struct LayerPort {
     several: PageBuffer,
     /// Send buffers of several messages, one buffer per message.
     apart: PageBuffer,
-    /// Array that computing code traverses to evict the caches.
+    /// Array that computing code traverses to evict message buffers from the caches.
     passed: ProgramVec<u64>,
-    /// Excess of the actual over the requested compute time until now, in seconds.
+    /// Excess of the actual over the requested compute time so far, in seconds.
     excess: f64,
 }
 
@@ -52,7 +52,7 @@ impl LayerPort {
         (self.sent, self.received) = (PageBuffer::new(most as usize, 1), PageBuffer::new(most as usize, 2));
     }
 
-    /// Sends `out` messages and receives `into` messages of `bytes`.
+    /// Sends `out` messages and receives `into` messages of `bytes` bytes.
     fn messages(&mut self, bytes: u64, out: u32, into: u32) {
         let bytes = bytes as usize;
         let needed = bytes * into as usize;
@@ -68,7 +68,8 @@ impl LayerPort {
         told(self.rank, self.layer.transfer(&out, &mut parts));
     }
 
-    /// Sends a message, receives a message, or both. A received message is the next message that is sent.
+    /// Sends a message of `bytes` bytes if `out` is true, and receives a message if `into` is true. The buffer of a
+    /// received message is the send buffer of the next message.
     fn one(&mut self, bytes: u64, out: bool, into: bool) {
         let bytes = bytes as usize;
         let sent = [&self.sent[..bytes]];
@@ -81,10 +82,10 @@ impl LayerPort {
     }
 }
 
-/// Ends the process if the layer has failed, because nothing can be measured then.
+/// Ends the process if the layer has failed, because a failed layer cannot be measured.
 fn told(rank: u32, result: Result<(), String>) {
     let Err(what) = result else { return };
-    // Rank 1 also fails when rank 0 ends, and then prints nothing.
+    // Rank 1 also fails when rank 0 ends, and then prints no error message.
     if rank == 0 {
         let _ = writeln!(std::io::stderr(), "error: --layer: {what}");
     }
@@ -137,7 +138,8 @@ impl RankPort for LayerPort {
         told(self.rank, self.layer.transfer(&out, &mut parts));
     }
 
-    /// During computation the layer receives only if the operating system does; the receive call follows the work.
+    /// During computation the layer receives data only if the operating system does; the receive call follows the
+    /// computation.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64 {
         self.send(from, 0);
         self.compute(work);

@@ -1,40 +1,40 @@
-//! Messages over a TCP connection. Each message consists of its length and its bytes. Both directions progress
-//! concurrently.
+//! Messages over a TCP connection. On the connection, each message consists of its length and its bytes. Sending and
+//! receiving progress concurrently.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
 use super::port::PairLayer;
 
-/// Size in bytes of the length that precedes a message.
+/// Size in bytes of the length field that precedes a message.
 const HEADER: usize = 8;
-/// Size in bytes of the buffers for data that are transferred together with lengths.
+/// Size in bytes of the buffers for data that are transferred together with length fields.
 const BUFFER: usize = 64 << 10;
-/// Number of unsuccessful polls, a fraction of a millisecond, after which a rank yields its core. On a busy machine the
-/// rank may get the core back only at the next timer tick.
+/// Number of unsuccessful polls of the connection after which a rank yields its core. The polls take a fraction of a
+/// millisecond. On a busy machine the rank may get the core back only at the next timer tick.
 const SPINS: u32 = 1000;
 
 /// TCP connection to the other rank.
 pub(super) struct Tcp {
     stream: TcpStream,
-    /// Received bytes that were not consumed yet.
+    /// Received bytes that the measuring rank has not consumed yet.
     came: Vec<u8>,
     taken: usize,
-    /// Bytes that must be sent before all others.
+    /// Bytes that must be sent before all other bytes.
     leaving: Vec<u8>,
     left: usize,
 }
 
 impl Tcp {
     pub fn new(stream: TcpStream) -> Tcp {
-        // Nagle's algorithm would dominate the results. If the operating system refuses the option, the connection is
-        // measured anyway.
+        // Nagle's algorithm would dominate the measured times. If the operating system refuses to switch the algorithm
+        // off, the connection is measured anyway.
         let _ = stream.set_nodelay(true);
         let _ = stream.set_nonblocking(true);
         Tcp { stream, came: Vec::with_capacity(BUFFER), taken: 0, leaving: Vec::with_capacity(BUFFER), left: 0 }
     }
 
-    /// Writes pending bytes. Returns whether any bytes were written.
+    /// Writes pending bytes to the connection. Returns true if any bytes were written.
     fn write(&mut self) -> Result<bool, String> {
         if self.left == self.leaving.len() {
             return Ok(false);
@@ -48,7 +48,8 @@ impl Tcp {
         Ok(written > 0)
     }
 
-    /// Reads into the buffer after all of it was consumed. Returns whether any bytes arrived.
+    /// Reads bytes from the connection into the buffer after the whole buffer was consumed. Returns true if any bytes
+    /// arrived.
     fn read(&mut self) -> Result<bool, String> {
         if self.taken == self.came.len() {
             self.came.clear();
@@ -61,7 +62,7 @@ impl Tcp {
         read.map(|read| read > 0)
     }
 
-    /// Copies available bytes to `into`. Returns their number.
+    /// Copies received bytes to `into`. Returns the number of copied bytes.
     fn take(&mut self, into: &mut [u8]) -> usize {
         let there = (self.came.len() - self.taken).min(into.len());
         into[..there].copy_from_slice(&self.came[self.taken..self.taken + there]);
@@ -87,14 +88,14 @@ fn read(result: std::io::Result<usize>) -> Result<usize, String> {
 
 impl PairLayer for Tcp {
     fn transfer(&mut self, out: &[&[u8]], into: &mut [&mut [u8]]) -> Result<(), String> {
-        // Number of sent bytes of the current outgoing message, including its length, and of received bytes of the
-        // current incoming message.
+        // Progress of the current messages: number of sent bytes of the current outgoing message, including its length,
+        // and of received bytes of the current incoming message.
         let (mut message, mut gone) = (0, 0);
         let (mut expected, mut got, mut length) = (0, 0, None);
         let mut idle = 0;
         while message < out.len() || !self.leaving.is_empty() || expected < into.len() {
             let mut moved = self.write()?;
-            // The length is sent together with its message.
+            // The length field is sent together with the bytes of its message.
             while message < out.len() && self.leaving.len() + HEADER < BUFFER && self.left == 0 {
                 let data = out[message];
                 if gone == 0 {

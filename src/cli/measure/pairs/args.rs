@@ -73,7 +73,7 @@ pub(crate) struct PairArgs {
     pub seed: u64,
 }
 
-/// Options of measurements with all ranks.
+/// Options of measurements in which all ranks communicate together.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TogetherArgs {
     /// Time collectives by number of ranks and message size, and fit t0(n) and r_inf(n) of Xu and Hwang
@@ -86,14 +86,14 @@ pub(crate) struct TogetherArgs {
 }
 
 impl TogetherArgs {
-    /// Returns whether any of these options is present.
+    /// Returns true if any option of a measurement with all ranks is present.
     pub fn any(&self) -> bool {
         self.collectives || self.b_eff
     }
 }
 
 impl PairArgs {
-    /// Returns the parameters for `ranks` ranks, or the error in the options.
+    /// Returns the measurement parameters for `ranks` ranks, or the error in the options.
     pub fn parameters(&self, ranks: u32) -> Result<Parameters, Failure> {
         let wrong = |what: &str| Failure::bad_input(format!("--pairs: {what}"));
         let parameters = self.unchecked(ranks);
@@ -103,7 +103,7 @@ impl PairArgs {
             let expected = "expected with --test noise or noise_blocking, in which other ranks send";
             return Err(wrong(&format!("--noise-ranks {found}: {expected}; found --test {test}")));
         }
-        // Two ranks are the measured pair, and only the others can send noise.
+        // Two ranks are the measured pair, and only the other ranks can send noise messages.
         let most = ranks - 2;
         if found > most {
             let expected = format!("expected at most {most}, which is {ranks} ranks without the two of a pair");

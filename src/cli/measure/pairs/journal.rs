@@ -1,8 +1,9 @@
-//! Append-only journal file of a measurement, from which an interrupted measurement is resumed.
+//! Append-only journal file of a measurement of all rank pairs, from which an interrupted measurement is resumed.
 //!
-//! The file has a line that describes the measurement, and then one record per message length: a checksum (SipHash 2-4
-//! of the record's number and data), and the four matrices as doubles. If a record is damaged or incomplete, the file
-//! is truncated before this record, and its length and all later lengths are measured again.
+//! The journal starts with a line that describes the measurement. One record per message length follows: a checksum
+//! (SipHash 2-4 of the record's index and data), and four time matrices as doubles. If a record is damaged or
+//! incomplete, the file is truncated before the record. The message length of the record and all later message lengths
+//! are measured again.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -18,19 +19,19 @@ use super::super::super::output::cannot_write;
 pub(super) struct Journal {
     path: PathBuf,
     file: File,
-    /// Length of the descriptive line in bytes.
+    /// Length in bytes of the journal's first line, which describes the measurement.
     begin: u64,
     elements: usize,
     done: usize,
-    /// Number of records that were removed by truncating the file.
+    /// Number of journal records that were removed by truncating the file.
     dropped: usize,
 }
 
-/// Size of a checksum in bytes.
+/// Size of the checksum of a journal record in bytes.
 const CHECKSUM: u64 = 8;
 
 impl Journal {
-    /// Opens the journal at `path` for the measurement that `about` describes. Creates the file if necessary.
+    /// Opens the journal at `path` of the measurement that `about` describes. Creates the file if necessary.
     pub fn open(path: &Path, about: &str, elements: usize) -> Result<Journal, Failure> {
         let shown = path.display();
         let failed = |error: std::io::Error| cannot_write(&path.display().to_string(), &error);
@@ -70,22 +71,22 @@ impl Journal {
         Ok(Journal { path: path.to_owned(), file, begin, elements, done, dropped })
     }
 
-    /// Returns the size in bytes of the record of one message length.
+    /// Returns the size in bytes of the journal record of one message length.
     fn bytes(elements: usize) -> u64 {
         CHECKSUM + 4 * 8 * elements as u64
     }
 
-    /// Returns the number of message lengths whose records are complete.
+    /// Returns the number of message lengths whose journal records are complete.
     pub fn done(&self) -> usize {
         self.done
     }
 
-    /// Returns the number of records that were damaged or incomplete, or followed such a record.
+    /// Returns the number of journal records that were damaged or incomplete, or followed a damaged record.
     pub fn dropped(&self) -> usize {
         self.dropped
     }
 
-    /// Appends the record of one message length.
+    /// Appends the journal record of one message length.
     pub fn add(&mut self, matrices: &[Vec<f64>; 4]) -> Result<(), Failure> {
         let bytes: Vec<u8> = matrices.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
         let record = [&checksum(self.done as u64, &bytes)[..], &bytes].concat();
@@ -95,7 +96,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Reads a matrix from the journal.
+    /// Reads a time matrix from the journal.
     pub fn read(&mut self, length: usize, statistic: usize) -> Result<Vec<f64>, MatrixError> {
         let size = 8 * self.elements as u64;
         let mut bytes = vec![0; size as usize];
@@ -105,13 +106,13 @@ impl Journal {
         Ok(bytes.as_chunks::<8>().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect())
     }
 
-    /// Deletes the file.
+    /// Deletes the journal file.
     pub fn remove(self) {
         let _ = fs::remove_file(self.path);
     }
 }
 
-/// Returns the checksum of the record number `number`.
+/// Returns the checksum of the journal record with the index `number`.
 fn checksum(number: u64, data: &[u8]) -> [u8; CHECKSUM as usize] {
     SipHasher24::new_with_keys(number, 0).hash(data).to_le_bytes()
 }
@@ -129,7 +130,7 @@ mod tests {
         journal.add(&matrices(10.0)).unwrap();
         journal.add(&matrices(20.0)).unwrap();
         drop(journal);
-        // An interrupted write leaves an incomplete record.
+        // An interrupted write leaves an incomplete journal record.
         OpenOptions::new().append(true).open(&path).unwrap().write_all(&[1; 70]).unwrap();
         let mut journal = Journal::open(&path, "a", 4).unwrap();
         assert_eq!((journal.done(), journal.dropped()), (2, 1));
@@ -160,7 +161,7 @@ mod tests {
             assert_eq!((journal.done(), journal.dropped()), (1, 2), "{place}");
             assert_eq!(journal.read(0, 3).unwrap(), [0.0; 4]);
         }
-        // A valid record at the position of another record also counts as damaged.
+        // A valid journal record at the position of another record also counts as damaged.
         let moved = [&whole[..begin], &whole[begin + record..]].concat();
         fs::write(&path, moved).unwrap();
         assert_eq!(Journal::open(&path, "a", 4).unwrap().done(), 0);

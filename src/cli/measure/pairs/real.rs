@@ -18,7 +18,7 @@ use super::super::port::RealPort;
 use super::PairWork;
 use crate::run::agree;
 
-/// Measures all pairs. The first process writes the files.
+/// Measures the message times of all pairs of ranks. The first host process writes the files.
 pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) -> Result<(), Failure> {
     let parameters = agree(processes, args.pairs.parameters(processes.count()))?;
     let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
@@ -82,7 +82,7 @@ impl PairPort for RealPort {
                     receives.add(process.immediate_receive_into(from, here));
                     rest = further;
                 }
-                // The MPI crate panics if this is called again after the last partner.
+                // The MPI crate panics if the partner function is called again after the last partner.
                 for _ in 0..ranks {
                     if let Some((rank, ..)) = receives.wait_any() {
                         found[rank] = mpi::time() - *begun - started;

@@ -1,4 +1,5 @@
-//! Tests of the output formats in job logs and of older program versions, written from the formats' descriptions.
+//! Tests of the output formats in job logs and of older versions of benchmark programs, written from the formats'
+//! descriptions.
 
 use super::*;
 
@@ -6,7 +7,7 @@ fn read(text: &str) -> BenchmarkOutput {
     BenchmarkOutput::read("log", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Returns an IMB table with this title.
+/// Returns an IMB table with the title `title`.
 fn titled(title: &str) -> String {
     format!(
         "#------\n#    {title}, MPI-1 part    \n#------\n# Maximum message length in bytes:   1024\n#\n\n#------\n# \
