@@ -96,7 +96,7 @@ impl HostNetwork for MpiNetwork {
 
     fn probe(&self, tag: i32) -> Option<(u32, usize)> {
         let (mut flag, mut status) = (0, MaybeUninit::<ffi::MPI_Status>::uninit());
-        // SAFETY: MPI writes the status if a message exists. Otherwise the status is not read.
+        // SAFETY: MPI writes the status if a message exists. Without a message, nothing reads the status.
         unsafe {
             ffi::MPI_Iprobe(ffi::RSMPI_ANY_SOURCE, tag, ffi::RSMPI_COMM_WORLD, &mut flag, status.as_mut_ptr());
             if flag == 0 {
@@ -109,8 +109,8 @@ impl HostNetwork for MpiNetwork {
     }
 
     fn reduction(&self, length: usize) -> Box<dyn HostReduction + '_> {
-        // SAFETY: the null datatype and the null operation are constants of the MPI library. MPI replaces the two
-        // null values below.
+        // SAFETY: the null datatype and the null operation are constants of the MPI library. MPI replaces the null
+        // datatype and the null operation below.
         let (mut datatype, mut op) = unsafe { (ffi::RSMPI_DATATYPE_NULL, ffi::RSMPI_MIN) };
         // SAFETY: MPI is initialised, and `combine` reads and writes values of the new datatype.
         unsafe {
@@ -168,7 +168,7 @@ impl Drop for WordReduction {
     }
 }
 
-/// Combines words of two host processes. MPI calls the function during a reduction.
+/// Combines words of two host processes. MPI calls `combine` during a reduction.
 unsafe extern "C" fn combine(
     from: *mut c_void,
     into: *mut c_void,

@@ -22,8 +22,8 @@ impl HostWindow {
     pub fn new(mut memory: Box<dyn DerefMut<Target = [u8]>>) -> HostWindow {
         let world = SimpleCommunicator::world();
         let (base, length) = (memory.as_mut_ptr().cast::<c_void>(), memory.len());
-        // SAFETY: the handle is an out parameter. `free` ends the window before the memory is freed, and no code in
-        // this host process reads the memory meanwhile.
+        // SAFETY: MPI_Win_create writes the window handle. `free` ends the window before the memory is freed, and no
+        // code in this host process reads the memory meanwhile.
         let handle = unsafe {
             let mut handle = std::mem::zeroed();
             ffi::MPI_Win_create(
@@ -77,7 +77,7 @@ impl HostWindow {
 
     /// Frees the window. All host processes must call `free`.
     pub fn free(mut self) {
-        // SAFETY: the handle is not used again.
+        // SAFETY: nothing uses the window handle after the call.
         unsafe { ffi::MPI_Win_free(&raw mut self.handle) };
     }
 }

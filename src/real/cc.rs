@@ -28,7 +28,7 @@ pub fn cache() -> Result<(std::path::PathBuf, &'static str), CcError> {
     sysroot::root(|name| std::env::var_os(name))
 }
 
-/// Programming language of a source file. The language selects the compiler.
+/// Programming language of a source file. The programming language selects the compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C, compiled with the wrapper `mpicc`.

@@ -1,5 +1,5 @@
-//! Loader for compiled programs. Each rank has its own instance of the program. Each instance has separate global
-//! variables.
+//! Loader for compiled programs. Each rank has its own instance of the program. Each instance of the program has
+//! separate global variables.
 //!
 //! The system's loader creates one copy of a library per process. The loader of mcpsim maps a shared object once per
 //! rank. All ranks share the pages of code, and each rank has a private copy of the data. [`Image::open`] does the work
@@ -63,7 +63,7 @@ pub trait Host: Sync {
     fn function(&self, name: &str) -> Option<usize>;
 
     /// Returns the names of variables that exist once per rank. [`Image::instance`] receives the addresses of the
-    /// variables. An owned variable takes precedence over a [`Host::function`] of the same name.
+    /// per-rank variables. An owned variable takes precedence over a [`Host::function`] of the same name.
     fn owned_names(&self) -> &'static [&'static str] {
         &[]
     }

@@ -11,7 +11,7 @@ pub(super) enum CompileStage {
     Question,
     /// Preprocessing or compilation to object files, without linking.
     Compile,
-    /// Linking of objects to a relocatable object (`-r`).
+    /// Linking of object files to a relocatable object file (`-r`).
     Relocatable,
     /// Linking of a shared library (`-shared`).
     Library,

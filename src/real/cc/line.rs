@@ -17,8 +17,9 @@ const INSIDE: &str = "MCPSIM_INSIDE_CC";
 /// symbols, and has no undefined symbols.
 const SHAPE: [&str; 4] = ["-Wl,-e,mcpsim_start", "-Wl,-Bsymbolic", "-Wl,-z,defs", "-Wl,--no-undefined"];
 
-/// Linker option for symbols that are always linked. `main` may be in an archive that the linker reads before the
-/// first reference to `main`, and the compiler may replace calls of `printf` by calls of `puts` and `putchar`.
+/// Linker option that always links the symbols `main`, `puts` and `putchar`. `main` may be in an archive that the
+/// linker reads before the first reference to `main`, and the compiler may replace calls of `printf` by calls of
+/// `puts` and `putchar`.
 const WANTED: &str = "-Wl,-u,main,-u,puts,-u,putchar";
 
 /// Linker option that links replacements of C library functions for use by libraries. The replacements use some tens
@@ -154,7 +155,7 @@ enum Question {
     Link {
         named: bool,
     },
-    /// Print only the name of the compiler.
+    /// Print only the name of the compiler that the wrapper runs.
     Compiler,
     IncludeDirectories,
     LibraryDirectories,

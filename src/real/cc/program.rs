@@ -43,7 +43,7 @@ pub enum CodeOrigin {
     Binary(PathBuf),
     /// Sources that mcpsim compiles.
     Sources {
-        /// Source files of the program.
+        /// Source files of the simulated program.
         files: Vec<PathBuf>,
         /// Language whose compiler compiles and links the files.
         language: Language,
@@ -172,7 +172,7 @@ impl ProgramFile {
     /// Returns the program file. If the TOML file names sources, the function compiles the sources.
     ///
     /// # Errors
-    /// The compiler fails. The error contains the compiler's output.
+    /// The compiler fails. The error text contains the compiler's output.
     pub fn build(&self) -> Result<Built, CcError> {
         let (files, language, around, directory) = match &self.code {
             CodeOrigin::Binary(path) => return Ok(Built { path: path.clone(), _directory: None }),

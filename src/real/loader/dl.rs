@@ -68,8 +68,8 @@ with_caller! {
     mcpsim_dl_iterate_phdr "rdx" iterate;
 }
 
-/// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. The function prints a
-/// message and aborts.
+/// Target of calls to functions that are undefined in a library opened with `RTLD_LAZY`. The target function prints a
+/// message and aborts the program.
 pub(super) unsafe extern "C" fn undefined() -> ! {
     const TEXT: &[u8] = b"error: a library has called a function that no loaded library defines (see RTLD_LAZY in \
                           dlopen)\n";
@@ -197,7 +197,8 @@ unsafe fn opened(
     }
 }
 
-/// `dlmopen`: loads the libraries that the namespace does not contain. The new copies have separate global variables.
+/// `dlmopen`: loads the libraries that the namespace does not contain. New copies of libraries have separate global
+/// variables.
 unsafe extern "C" fn open_apart(namespace: c_long, name: *const c_char, flags: c_int, caller: usize) -> *mut c_void {
     let Some(space) = space(caller) else { return ptr::null_mut() };
     let refuse = |why: &str| {
@@ -383,8 +384,8 @@ unsafe extern "C" fn info(handle: *mut c_void, what: c_int, to: *mut c_void, cal
 
 type Callback = unsafe extern "C" fn(*mut libc::dl_phdr_info, libc::size_t, *mut c_void) -> c_int;
 
-/// `dl_iterate_phdr`: iterates over the rank's own files and then over the shared libraries. The executable of mcpsim
-/// is omitted.
+/// `dl_iterate_phdr`: iterates over the rank's own files and then over the shared libraries. The iteration omits the
+/// executable of mcpsim.
 unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void, caller: usize) -> c_int {
     let groups = space(caller).map_or_else(Vec::new, |space| space.groups());
     let mut is_first = true;

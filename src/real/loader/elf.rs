@@ -167,7 +167,8 @@ impl<'a> Elf<'a> {
         Ok(())
     }
 
-    /// Returns the number of symbols in the dynamic symbol table. The number is stored only in the hash tables.
+    /// Returns the number of symbols in the dynamic symbol table. Only the hash tables of the file contain the number
+    /// of symbols.
     fn symbol_count(&self) -> Result<u64, FileFault> {
         if let Some(hash) = self.entry(elf::DT_HASH) {
             return self.number(hash.wrapping_add(4)).map(u64::from);

@@ -23,17 +23,17 @@ pub enum FileFault {
     NotElf,
     /// The file is for another machine or is not a shared object.
     OtherKind(String),
-    /// The file lacks the marker of `mcpsim cc`.
+    /// The program file lacks the marker of `mcpsim cc`.
     NotAProgram,
     /// The file lacks the marker of `mcpsim cc`, but is linked with the stub library of `mcpsim cc`.
     OtherLinker,
     /// The file was made by a version of `mcpsim cc` with another program format.
     OtherFormat(u32),
-    /// The contents of the file are inconsistent. The value describes the inconsistency.
+    /// The contents of the file are inconsistent. The text in the field describes the inconsistency.
     Malformed(String),
     /// The file needs a feature that the loader does not support.
     Unsupported(String),
-    /// The file was compiled for the static thread-local storage model. The value is the name of the thread-local
+    /// The file was compiled for the static thread-local storage model. The field is the name of the thread-local
     /// symbol, or empty if the symbol has no name.
     StaticTls(String),
     /// A library that the file needs is missing.
@@ -45,9 +45,9 @@ pub enum FileFault {
     },
     /// The library cannot have one copy per rank, for the reason in the field.
     Library(Box<FileFault>),
-    /// The file was linked with a library of another MPI. The value is the name of that library.
+    /// The file was linked with a library of another MPI. The field is the name of the other MPI's library.
     OtherMpi(String),
-    /// The file refers to symbols that no library defines. The value contains the names.
+    /// The file refers to symbols that no library defines. The field contains the names of the undefined symbols.
     Undefined(Vec<String>),
     /// The operating system has no memory for another instance of the program.
     Map(io::Error),

@@ -27,7 +27,7 @@ enum ExitHandler {
     Code(unsafe extern "C" fn(c_int, *mut c_void)),
 }
 
-// SAFETY: the pointers are only passed to the function that the program registered with them.
+// SAFETY: the argument pointers are only passed to the exit handler that the program registered with the pointers.
 unsafe impl Send for ExitFunction {}
 
 impl ExitFunction {
@@ -109,7 +109,7 @@ unsafe extern "C" {
     fn system_finalize(module: *mut c_void);
 }
 
-/// Replacement of `__cxa_atexit` for programs. The program's `atexit` also calls this function.
+/// Replacement of `__cxa_atexit` for programs. The program's `atexit` also calls `__cxa_atexit`.
 pub(super) unsafe extern "C" fn at_exit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,

@@ -55,7 +55,7 @@ struct Unwinder {
 fn unwinder() -> Option<&'static Unwinder> {
     static FOUND: OnceLock<Option<Unwinder>> = OnceLock::new();
     let find = || {
-        // SAFETY: the names have a final zero, and the functions of libgcc have always had these signatures.
+        // SAFETY: the symbol names have a final zero, and the functions of libgcc have always had these signatures.
         unsafe {
             let library = libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
             if library.is_null() {
@@ -103,7 +103,7 @@ pub(super) struct Object {
     flags: u64,
     start: usize,
     end: usize,
-    /// Link map of the module in the system's loader. The field is 0 for modules that mcpsim's loader mapped.
+    /// Link map of the module in the system's loader. The link map is null for modules that mcpsim's loader mapped.
     link_map: usize,
     frame_table: usize,
     reserved: [u64; 7],
@@ -112,11 +112,11 @@ pub(super) struct Object {
 /// Replacement of `_dl_find_object` for programs.
 ///
 /// # Safety
-/// `result` is valid for writes.
+/// The pointer `result` is valid for writes.
 pub(super) unsafe extern "C" fn find_object(code: *mut c_void, result: *mut Object) -> c_int {
     if let Some(found) = loaded::module(code as usize) {
         let loaded::Mapped { start, end, frame_table } = found;
-        // SAFETY: the caller guarantees that `result` is valid for writes.
+        // SAFETY: the caller guarantees that The pointer `result` is valid for writes.
         unsafe { result.write(Object { flags: 0, start, end, link_map: 0, frame_table, reserved: [0; 7] }) };
         return 0;
     }
@@ -130,7 +130,7 @@ type Find = unsafe extern "C" fn(*mut c_void, *mut Object) -> c_int;
 fn system() -> Option<Find> {
     static SYSTEM: OnceLock<Option<Find>> = OnceLock::new();
     *SYSTEM.get_or_init(|| {
-        // SAFETY: the name has a final zero, and the C library documents this signature.
+        // SAFETY: the symbol name has a final zero, and the C library documents the signature of `_dl_find_object`.
         unsafe {
             let found = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_find_object".as_ptr());
             (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, Find>(found))

@@ -142,14 +142,15 @@ impl LinkGroup {
     /// its dependents.
     ///
     /// # Safety
-    /// The function runs code of the link group and must be called once. The arguments are valid arguments of `main`.
-    /// If the initialisers use the rank's thread-local variables, [`super::set_main`] was called for the instance.
+    /// The function runs code of the link group and must be called once. The function arguments are valid arguments
+    /// of `main`. If the initialisers use the rank's thread-local variables, [`super::set_main`] was called for the
+    /// instance.
     pub unsafe fn initialise(&self, Arguments { count, values, environment }: Arguments) {
         for &module in &self.parts.order {
             let functions = &self.parts.modules[module].initialisers;
             for address in functions.once.into_iter().map(|at| self.base + at).chain(self.array(functions.array)) {
-                // SAFETY: the file declares an initialiser at this address, and the caller guarantees valid arguments
-                // of `main`.
+                // SAFETY: the file declares an initialiser function at the address, and the caller guarantees valid
+                // arguments of `main`.
                 unsafe { std::mem::transmute::<usize, Initialiser>(address)(count, values, environment) }
             }
         }
@@ -164,7 +165,7 @@ impl LinkGroup {
             let functions = &self.parts.modules[module].finalisers;
             let array: Vec<usize> = self.array(functions.array).collect();
             for address in array.into_iter().rev().chain(functions.once.map(|at| self.base + at)) {
-                // SAFETY: the file declares a finaliser at this address.
+                // SAFETY: the file declares a finaliser function at the address.
                 unsafe { std::mem::transmute::<usize, Finaliser>(address)() }
             }
         }
@@ -211,7 +212,8 @@ impl LinkGroup {
     }
 
     fn resolve(&self, resolver: usize) -> usize {
-        // SAFETY: the file marks the code at this address as a resolver, and all other relocations are complete.
+        // SAFETY: the file marks the code at the address as a resolver function, and all other relocations are
+        // complete.
         unsafe { std::mem::transmute::<usize, Resolver>(self.base.wrapping_add(resolver))() }
     }
 

@@ -21,8 +21,8 @@ use super::error::{FileFault, malformed};
 
 /// Maximum size in bytes of a module's data that is always copied.
 const COPIED: u64 = 16 << 10;
-/// Minimum size in bytes of a copied data segment whose pages are populated with one `madvise` call. The call costs as
-/// much as a few page faults.
+/// Minimum size in bytes of a copied data segment whose pages are populated with one `madvise` call. The `madvise`
+/// call costs as much as a few page faults.
 const AT_ONCE: usize = 64 << 10;
 /// Upper bound of the size of an instance, in bytes. The bound is half of the address space of a process.
 const LARGEST: u64 = 1 << 46;
@@ -74,7 +74,7 @@ pub(super) struct InstanceLayout {
     pub places: Vec<Place>,
     mappings: Vec<Mapping>,
     pub copies: Vec<Copy>,
-    /// Offset and length of byte ranges that must be set to zero. The ranges are in pages that are mapped from a
+    /// Offset and length of byte ranges that must be set to zero. The byte ranges are in pages that are mapped from a
     /// file.
     zeros: Vec<(usize, usize)>,
 }
@@ -183,7 +183,8 @@ impl InstanceLayout {
         self.mappings.len()
     }
 
-    /// Returns the index of the module with the most memory mappings. The first module is not considered.
+    /// Returns the index of the module with the most memory mappings. The result is never the first module, which is
+    /// the program.
     pub fn most_mappings(&self) -> Option<usize> {
         let of = |place: &Place| {
             self.mappings.iter().filter(|mapping| (place.start..place.end).contains(&mapping.start)).count()
@@ -217,7 +218,7 @@ impl InstanceLayout {
             unsafe { ptr::copy_nonoverlapping(copy.bytes.as_ptr(), (base + copy.at) as *mut u8, copy.bytes.len()) };
         }
         for &(at, length) in &self.zeros {
-            // SAFETY: the range is the last part of a page that is mapped and writable.
+            // SAFETY: the zeroed bytes are the last bytes of a page that is mapped and writable.
             unsafe { ptr::write_bytes((base + at) as *mut u8, 0, length) };
         }
         Ok(base)

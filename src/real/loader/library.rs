@@ -1,5 +1,5 @@
 //! Finds the libraries that a program or library file needs, directly or indirectly. Each library occurs once in the
-//! result.
+//! list of libraries.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ pub(super) struct ModuleSource {
     pub bytes: Vec<u8>,
     /// Indices of the per-rank files that this file needs.
     pub needs: Vec<usize>,
-    /// Previously loaded modules that this file needs.
+    /// Previously loaded modules that the file needs.
     pub known: Vec<Known>,
 }
 

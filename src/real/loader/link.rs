@@ -31,7 +31,8 @@ pub(super) struct SearchScope<'a> {
     pub groups: &'a [Arc<ModuleParts>],
     /// Number of link groups that the linker searches before the files being linked.
     pub first: usize,
-    /// True if undefined functions are permitted. A call of an undefined function is an error.
+    /// True if the linker permits undefined functions (`RTLD_LAZY`). A call of an undefined function ends the program
+    /// with an error.
     pub lazy: bool,
     /// True if the linker searches the files being linked before all link groups (`RTLD_DEEPBIND`).
     pub deep: bool,
@@ -58,8 +59,8 @@ pub(super) enum Storage {
     Outer(usize, usize),
 }
 
-/// Values that the loader writes to the data of each new instance. Positions are offsets in the instance. Each
-/// element of a list starts with the position.
+/// Values that the loader writes to the data of each new instance. Positions of values are offsets in the instance.
+/// Each element of a list starts with the position.
 #[derive(Debug, Default)]
 pub(super) struct Fixups {
     /// The written value is the base address of the instance plus the offset in the second field.
@@ -87,8 +88,8 @@ pub(super) struct Fixups {
     pub variables: Vec<(Shared, CString)>,
     /// Initial values and size of each module's thread-local variables.
     pub templates: Vec<Option<Template>>,
-    /// Offsets of defined symbols for [`super::Instance::symbol`]. The flag is true if the offset is the offset of a
-    /// resolver function.
+    /// Offsets of defined symbols for [`super::Instance::symbol`]. The flag next to an offset is true if the offset
+    /// belongs to a resolver function.
     pub symbols: HashMap<String, (usize, bool)>,
     /// Defined thread-local variables: the module's index and the variable's offset in the module's thread-local
     /// block.
@@ -110,7 +111,8 @@ enum SymbolValue {
     Owned(usize),
 }
 
-/// Links `modules`. The linker writes values that are equal for all instances to the initial bytes in `layout`.
+/// Links the modules `modules` with each other. The linker writes values that are equal for all instances to the
+/// initial bytes in `layout`.
 pub(super) fn link(
     elfs: &[Elf],
     libraries: &Libraries,

@@ -53,7 +53,7 @@ pub(super) fn space(address: usize) -> Option<Arc<InstanceMemory>> {
     find(address, |_, found| found.space.upgrade())
 }
 
-/// A mapped module.
+/// A module that a rank has mapped.
 pub(super) struct Mapped {
     pub start: usize,
     pub end: usize,
@@ -66,13 +66,13 @@ pub(super) fn module(code: usize) -> Option<Mapped> {
     find(code, |base, found| mapped(base, found, code))
 }
 
-/// Variant of [`module`] for signal handlers. The function returns `None` if another thread holds the lock.
+/// Variant of [`module`] for signal handlers. The result is `None` if another thread holds the lock of the index.
 pub(super) fn module_at_once(code: usize) -> Option<Mapped> {
     find_in(&*LOADED.try_read().ok()?, code, |base, found| mapped(base, found, code))
 }
 
-/// Returns the instance that contains `address`, the module's identifier, and the address in the module's file. The
-/// function is for signal handlers and returns `None` if another thread holds the lock.
+/// Returns the instance that contains `address`, the module's identifier, and the address in the module's file.
+/// Signal handlers may call the function, which returns `None` if another thread holds the lock of the index.
 pub fn place_at_once(address: usize) -> Option<(InstanceId, usize, usize)> {
     find_in(&*LOADED.try_read().ok()?, address, |base, found| {
         let (module, offset) = found.parts.layout.find(address - base)?;

@@ -107,9 +107,9 @@ impl SavedRuntime {
         SavedRuntime { runtime, bytes: UnsafeCell::new(bytes) }
     }
 
-    /// Exchanges the saved variables with the variables of the current host thread. The function must be called
-    /// whenever the rank is resumed or suspended.
-    // The function is not inlined, because a fiber may continue on another host thread, where a cached address of a
+    /// Exchanges the saved variables with the variables of the current host thread. The caller must exchange the
+    /// variables whenever the rank is resumed or suspended.
+    // `swap` is not inlined, because a fiber may continue on another host thread, where a cached address of a
     // thread-local variable would be wrong.
     #[inline(never)]
     pub fn swap(&self) {
@@ -121,8 +121,8 @@ impl SavedRuntime {
         }
     }
 
-    /// Ends the OpenMP threads that wait for the rank's next parallel region. The function must be called while the
-    /// rank runs. The result is false if the rank is inside a parallel region.
+    /// Ends the OpenMP threads that wait for the rank's next parallel region. The call must happen while the rank
+    /// runs. The result is false if the rank is inside a parallel region.
     pub fn end_threads(&self) -> bool {
         const SOFT: c_int = 1;
         // SAFETY: the names are zero-terminated, and `omp_pause_resource_all` has had this signature since OpenMP 5.0.

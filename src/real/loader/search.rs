@@ -99,7 +99,7 @@ impl Sharing {
 }
 
 pub(super) enum Found {
-    /// A library with per-rank copies.
+    /// A library of which each rank has its own copy.
     Own(ModuleSource),
     /// A library that the system's loader opens once for all ranks. `told` is the file to report, and `None` for a
     /// library of the C library or of a compiler.
@@ -110,7 +110,7 @@ pub(super) enum Found {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Search {
     paths: Vec<PathBuf>,
-    /// The file whose dependencies are searched.
+    /// The file whose needed libraries are searched.
     file: PathBuf,
 }
 

@@ -160,7 +160,7 @@ impl InstanceMemory {
         state.said.as_ref().map_or(std::ptr::null(), |text| text.as_ptr())
     }
 
-    /// Returns the `dlopen` handle of the object `what`. Equal objects have equal handles.
+    /// Returns the `dlopen` handle of the object `what`. Equal objects have equal `dlopen` handles.
     pub fn handle(&self, what: Opened) -> *mut Handle {
         let mut state = self.state();
         let same = |known: &Opened| match (known, &what) {
@@ -231,7 +231,7 @@ impl InstanceMemory {
     /// Loads the library at `path` into a namespace, together with all dependencies that are not loaded yet.
     ///
     /// # Safety
-    /// The function runs initialisers of the library. The program must have requested the library.
+    /// `load` runs initialisers of the library. The program must have called `dlopen` for the library.
     pub unsafe fn load(
         self: &Arc<InstanceMemory>,
         path: &Path,

@@ -30,15 +30,15 @@ impl InstanceId {
 thread_local! {
     /// Identifier of the instance whose rank runs on the current host thread, or 0.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
-    /// The host thread's blocks of variables for instances whose rank does not run on the host thread. The pointer is
-    /// null before the first use and after the thread's destructors have run.
+    /// The host thread's blocks of variables for instances whose rank does not run on the host thread. The pointer to
+    /// the blocks is null before the first use and after the thread's destructors have run.
     static THREAD: Cell<*mut Thread> = const { Cell::new(ptr::null_mut()) };
     static END: End = const { End };
 }
 
-/// Sets the instance whose rank runs on the current host thread. The function must be called whenever a rank's fiber
-/// is resumed or suspended.
-// The function is not inlined, because a fiber may continue on another host thread, where a cached address of a
+/// Sets the instance whose rank runs on the current host thread. The caller must set the instance whenever a rank's
+/// fiber is resumed or suspended.
+// `set_main` is not inlined, because a fiber may continue on another host thread, where a cached address of a
 // thread-local variable would be wrong.
 #[inline(never)]
 pub fn set_main(instance: Option<InstanceId>) {
@@ -65,7 +65,7 @@ pub(super) struct Template {
 
 impl Template {
     fn layout(&self) -> Layout {
-        // The size and the alignment were checked when the file was opened.
+        // The size and the alignment of the block were checked when the file was opened.
         Layout::from_size_align(self.size + self.skew, self.align).unwrap_or(Layout::new::<u64>())
     }
 
@@ -74,8 +74,8 @@ impl Template {
     /// # Safety
     /// `image` points to the initial values of the module's thread-local variables.
     unsafe fn allocate(&self, image: *const u8) -> *mut u8 {
-        // SAFETY: the size is not zero because the module has variables. The caller guarantees that `image` points to
-        // the initial values, which fit into the block.
+        // SAFETY: the size of the block is not zero, because the module has thread-local variables. The caller
+        // guarantees that `image` points to the initial values, which fit into the block.
         unsafe {
             let block = alloc::alloc_zeroed(self.layout());
             if block.is_null() {
@@ -114,7 +114,8 @@ pub(super) struct Own {
     module: usize,
     template: Template,
     image: *const u8,
-    /// Address of the rank's block of thread-local variables. The pointer is null until the first access.
+    /// Address of the rank's block of thread-local variables. The block is allocated at the first access, and the
+    /// address is null before.
     block: AtomicPtr<u8>,
 }
 
@@ -186,7 +187,7 @@ pub(super) unsafe extern "C" fn address(index: *const Index) -> *mut u8 {
 }
 
 /// Returns the address of a thread-local variable of the running rank, or null if the rank's block of variables does
-/// not exist yet. The function uses only general registers and the lower halves of the first 16 vector registers.
+/// not exist yet. `known_address` uses only general registers and the lower halves of the first 16 vector registers.
 unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
     // SAFETY: the caller guarantees that the loader filled the two words at `index`. The descriptor lives as long as
     // the calling instance.
@@ -201,9 +202,9 @@ unsafe extern "C" fn known_address(index: *const Index) -> *mut u8 {
 }
 
 unsafe extern "C" {
-    /// Function whose address is the first word of a descriptor of thread-local storage (`-mtls-dialect=gnu2`). `rax`
-    /// contains the address of the descriptor. The function returns the distance from the thread pointer to the
-    /// variable and preserves all other registers.
+    /// Function whose address is the first word of a descriptor of thread-local storage (`-mtls-dialect=gnu2`). The
+    /// register `rax` contains the address of the descriptor. `mcpsim_tls_distance` returns the distance from the
+    /// thread pointer to the variable and preserves all other registers.
     pub(super) fn mcpsim_tls_distance();
 }
 
@@ -240,7 +241,7 @@ std::arch::global_asm!(
     ".endr",
     "test rax, rax",
     "jnz 2f",
-    // The header of the `xsave` area must be zero. `cpuid` returns the size of the area.
+    // The header of the `xsave` area must be zero. `cpuid` returns the size of the `xsave` area.
     "mov rdi, rbx",
     "mov eax, 13",
     "xor ecx, ecx",
@@ -334,7 +335,8 @@ impl Drop for End {
     }
 }
 
-/// Returns the state of the current host thread. The state lives until the thread ends.
+/// Returns the thread-local variables of the current host thread. The returned state lives until the host thread
+/// ends.
 fn thread() -> &'static Thread {
     if THREAD.get().is_null() {
         THREAD.set(Box::into_raw(Box::default()));
@@ -342,7 +344,7 @@ fn thread() -> &'static Thread {
         // state is leaked.
         let _ = END.try_with(|_| ());
     }
-    // SAFETY: the pointer was set above, and the state is not freed before the thread ends.
+    // SAFETY: `THREAD` was set above, and the thread's variables are not freed before the thread ends.
     unsafe { &*THREAD.get() }
 }
 

@@ -25,7 +25,7 @@ pub enum Holder {
 }
 
 /// Function of a program that copies an attribute. The arguments are object, key, extra state, value, location of the
-/// new value, and location of a flag. The flag states whether the duplicate gets the attribute.
+/// new value, and location of a flag. The copy function sets the flag if the duplicate gets the attribute.
 pub type CopyFunction = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
 /// Function of a program that is called when an attribute is deleted. The arguments are object, key, value and extra
 /// state.
@@ -117,7 +117,7 @@ impl AttributeKeys {
         self.predefined[(abi::MPI_LASTUSEDCODE - abi::MPI_TAG_UB) as usize].set(code);
     }
 
-    /// Adds an attribute key and returns the key's value.
+    /// Adds an attribute key and returns the integer that identifies the key in the program.
     pub fn add(&self, key: AttributeKey) -> c_int {
         let mut keys = self.keys.borrow_mut();
         keys.push(key);
@@ -212,7 +212,7 @@ impl MpiProcess {
     /// an error, the remaining attributes are still deleted.
     ///
     /// # Errors
-    /// The first error that a delete function returned.
+    /// The first error that a delete function of an attribute returned.
     pub fn delete_attributes(&self, from: Handle, list: Attributes) -> MpiResult {
         let mut result = Ok(());
         for (number, value) in list.into_iter().rev() {
@@ -224,7 +224,7 @@ impl MpiProcess {
     /// Calls the delete function of an attribute of the object `from`.
     ///
     /// # Errors
-    /// The error that the delete function returned.
+    /// The error that the delete function of the attribute returned.
     pub fn delete_attribute(&self, from: Handle, number: c_int, value: usize) -> MpiResult {
         let key = self.attributes.key(number).expect("attributes have keys");
         let Some(delete) = key.delete else { return Ok(()) };

@@ -38,7 +38,8 @@ pub use probe::Matched;
 
 use crate::process::Function;
 
-/// Tables of the MPI functions of all chapters of the MPI standard. The names start with MPI_, not PMPI_.
+/// Tables of the MPI functions of all chapters of the MPI standard. Function names in the tables start with MPI_, not
+/// PMPI_.
 const CHAPTERS: &[&[(&str, Function)]] = &[
     absent::TABLE,
     attributes::OLD_NAMES,

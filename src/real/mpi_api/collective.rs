@@ -112,7 +112,8 @@ impl CollectivePart {
     }
 }
 
-/// Code that executes a collective. The argument is the sequence number of the collective.
+/// Code that executes a collective. The arguments of the code are the calling rank and the sequence number of the
+/// collective.
 type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
 
 /// Implementation of a collective, ready to be executed.
@@ -160,7 +161,7 @@ impl CollectivePlan {
     /// Executes the collective in the main task of the rank.
     ///
     /// # Errors
-    /// Errors of the collective.
+    /// MPI errors of the collective, such as truncated messages.
     pub fn block(self, p: &MpiProcess) -> MpiResult {
         p.no_poll();
         let sequence = self.comm().next_sequence();

@@ -30,7 +30,7 @@ pub struct Comm {
     pub topology: RefCell<Option<Rc<Topology>>>,
     /// Attribute keys with their values, in the order in which the program set the attributes.
     pub attributes: RefCell<Attributes>,
-    /// Hints of the program (MPI_Comm_set_info). Hints are stored but have no effect.
+    /// Hints of the program (MPI_Comm_set_info). Communicator hints are stored but have no effect.
     pub info: RefCell<Info>,
 }
 
@@ -88,7 +88,8 @@ impl Comm {
         self.remote.is_some()
     }
 
-    /// Returns the group to which messages are sent. For an intercommunicator, the result is the remote group.
+    /// Returns the group whose ranks receive messages that the program sends on the communicator. For an
+    /// intercommunicator, the result is the remote group.
     #[inline]
     pub fn peers(&self) -> &Group {
         match &self.remote {

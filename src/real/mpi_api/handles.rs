@@ -27,7 +27,7 @@ pub struct HandleTable<T> {
     kind: HandleKind,
     entries: Vec<Option<T>>,
     free: Vec<u32>,
-    /// Handles of new MPI objects. The value is `None` if the table does not track new objects.
+    /// Handles of new MPI objects. The list of new handles is `None` if the table does not track new objects.
     recent: Option<Vec<Handle>>,
 }
 
@@ -103,7 +103,7 @@ impl<T> HandleTable<T> {
         }
     }
 
-    /// Removes and returns the MPI object of `handle`. New objects may reuse the handle.
+    /// Removes and returns the MPI object of `handle`. New MPI objects may reuse the handle.
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         let index = self.index(handle)?;
         let object = self.entries.get_mut(index)?.take()?;

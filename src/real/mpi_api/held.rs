@@ -7,8 +7,8 @@ use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::Handle;
 use mcpsim_core::mpi::datatype::{Datatype, Type};
 
-/// A datatype that a communication operation uses. The program may free the handle of the datatype before the operation
-/// completes.
+/// A datatype that a communication operation uses. The program may free the datatype handle before the communication
+/// operation completes.
 #[derive(Clone, Debug)]
 pub enum DatatypeRef {
     /// A named datatype.

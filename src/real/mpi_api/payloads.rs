@@ -8,7 +8,7 @@ use mcpsim_core::rank::{Data, Payload};
 /// Maximum size in bytes of message buffers in the first size class.
 const SHORT: usize = 4096;
 /// Maximum size in bytes of message buffers in the pool. The sizes of size classes above `SHORT` are powers of two.
-/// Longer buffers are freed.
+/// Longer message buffers are freed.
 const LONGEST_KEPT: usize = SHORT << (CLASSES - 1);
 const CLASSES: usize = 12;
 /// Maximum number of pooled message buffers per size class and host thread.

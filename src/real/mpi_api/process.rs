@@ -29,7 +29,7 @@ use mcpsim_core::rank::{Buffer, Call, FailureKind, Message, Payload, Requests, S
 /// A simulated rank with its MPI objects. The fields that every MPI call uses are first.
 #[repr(C)]
 pub struct MpiProcess {
-    /// State of the rank that is independent of MPI. The field is first, as [`Interface`] requires.
+    /// State of the rank that is independent of MPI. The field `process` is first, as [`Interface`] requires.
     process: Process,
     pub world: Rc<Comm>,
     /// Communicator argument of the current MPI call, if the argument is not MPI_COMM_WORLD. Errors of the call use

@@ -24,8 +24,7 @@ pub struct Request {
     pub comm: Rc<Comm>,
     /// Start arguments of a persistent request.
     pub persistent: Option<Box<Persistent>>,
-    /// True if the operation was started and has not completed. The value is always true for requests that are not
-    /// persistent.
+    /// True if the operation was started and has not completed. Requests that are not persistent are always active.
     pub active: bool,
 }
 
@@ -156,8 +155,8 @@ impl ReceiveBuffer {
     }
 }
 
-/// Creates a message from the rank `p` to the rank `to`. The data is `count` items of `datatype` in the program's
-/// `buffer`.
+/// Creates a message from the rank `p` to the rank `to`. The message contains `count` items of `datatype` from the
+/// program's `buffer`.
 #[inline(always)]
 pub fn message_to(
     p: &MpiProcess,

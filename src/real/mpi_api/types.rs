@@ -57,7 +57,7 @@ impl Types {
         self.derived.insert(Derived { datatype, committed, notes: Notes::default() })
     }
 
-    /// Returns the handle of the Fortran 90 datatype `datatype`. Equal datatypes have the same handle.
+    /// Returns the handle of the Fortran 90 datatype `datatype`. Equal Fortran 90 datatypes have the same handle.
     pub fn fortran(&mut self, datatype: Type) -> Handle {
         let wanted = datatype.envelope();
         let same = |&handle: &Handle| {
@@ -120,7 +120,7 @@ impl Types {
         Ok(())
     }
 
-    /// Removes a datatype handle. Pending operations still refer to the datatype.
+    /// Removes a datatype handle. Pending communication operations still refer to the datatype.
     pub fn remove(&mut self, handle: Handle) {
         self.derived.remove(handle);
     }

@@ -95,7 +95,7 @@ impl Window {
         MpiError::new(class, what).on_win(self.handle)
     }
 
-    /// Converts a rank argument to a rank of the window's group. The result is `None` for MPI_PROC_NULL.
+    /// Converts a rank argument to a rank of the window's group. The rank is `None` if the argument is MPI_PROC_NULL.
     ///
     /// # Errors
     /// MPI_ERR_RANK if the rank is outside the window's group.

@@ -14,8 +14,8 @@ impl Process {
         self.call_made(|| ManuallyDrop::new(call), take)
     }
 
-    /// Variant of [`Process::call`] for frequent engine calls. The call is constructed in its final location and is
-    /// not copied.
+    /// Variant of [`Process::call`] for frequent engine calls. The engine call is constructed in its final location
+    /// and is not copied.
     #[inline(always)]
     pub fn call_made<R>(&self, make: impl FnOnce() -> ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
@@ -42,7 +42,7 @@ impl Process {
     /// block later.
     #[inline(always)]
     pub(super) fn charged_handle(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs the current code, so the handle is alive.
+        // SAFETY: the fiber handle belongs to the fiber that runs the current code, so the handle is alive.
         let handle = unsafe { &*self.handle.get() };
         if handle.asks() {
             let charge = self.take_charge();

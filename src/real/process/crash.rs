@@ -62,9 +62,9 @@ pub struct Crash {
 /// Overflowed stack, with the stack's size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overflow {
-    /// The stack of a rank. The field is the size in bytes.
+    /// The stack of a rank, with the size of the stack in bytes.
     Rank(usize),
-    /// The stack of a thread that the program created. The field is the size in bytes.
+    /// The stack of a thread that the program created, with the size of the stack in bytes.
     Thread(usize),
 }
 
@@ -288,7 +288,8 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let Some(ground) = ground.as_ref().ok().and_then(|ground| ground.as_ref()) else { return step_back(signal) };
     let stack = ground.stack();
     let guard = stack.start - GUARD..stack.start;
-    // SAFETY: the field is initialised for every signal. The value is used only for signals that have an address.
+    // SAFETY: the kernel initialises `si_addr` for every signal. The address is used only for signals that have an
+    // address.
     let address = unsafe { info.si_addr() } as usize;
     let below = registers.stack() < stack.start && stack.start - registers.stack() < LARGEST_FRAME;
     let full = signal == libc::SIGSEGV
@@ -339,11 +340,12 @@ pub fn called(p: &Process, signal: c_int) -> ! {
     unreachable!("a failed rank does not go on")
 }
 
-/// Handles a crash of a thread that runs no rank. The thread was created by a program or by mcpsim.
+/// Handles a crash of a thread that runs no rank. A simulated program or mcpsim created the thread.
 fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Registers) {
     let top = registers.stack();
     let known = THREAD_STACK.get();
-    // SAFETY: the field is initialised for every signal. The value is used only for signals that have an address.
+    // SAFETY: the kernel initialises `si_addr` for every signal. The address is used only for signals that have an
+    // address.
     let address = unsafe { info.si_addr() } as usize;
     // The stack pointer is below the stack if a frame of the program does not fit on the stack.
     let below = known.0 > top && known.0 - top < LARGEST_FRAME;
@@ -391,7 +393,7 @@ struct Notice {
     crashed: CrashedCode,
 }
 
-/// Class of code that crashed.
+/// Code that crashed: code of a rank, of another thread, or of mcpsim.
 #[derive(Clone, Copy, Debug)]
 enum CrashedCode {
     /// The code of the rank in the field.

@@ -21,7 +21,7 @@ use mcpsim_core::rank::{FailureKind, Rank};
 pub use arena::ALIGNMENT;
 pub use functions::{allocate, find, release};
 
-/// Heap blocks of all ranks in the host process. The value is `None` before the first run that checks the heap.
+/// Heap blocks of all ranks in the host process. The arena is `None` before the first run that checks the heap.
 static ARENA: Mutex<Option<Arena>> = Mutex::new(None);
 
 fn arena() -> MutexGuard<'static, Option<Arena>> {

@@ -53,8 +53,8 @@ pub enum Stream {
 
 /// Destination of the output that ranks print.
 pub trait Output: Send + Sync {
-    /// Writes the bytes `bytes` that the rank `rank` has printed. The bytes are whole lines, except at the end of a
-    /// stream and for very long lines.
+    /// Writes the bytes `bytes` that the rank `rank` has printed. The printed bytes are whole lines, except at the
+    /// end of a stream and for very long lines.
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]);
 }
 
@@ -134,7 +134,7 @@ impl Default for JobOptions {
 
 /// State that all ranks of a run share.
 pub struct Job {
-    /// Programs in the order of their ranks. The list is never empty.
+    /// Programs in the order of their ranks. The list of programs is never empty.
     pub programs: Vec<JobProgram>,
     /// Model of the simulated target machine.
     pub platform: Arc<Platform>,
@@ -146,7 +146,7 @@ pub struct Job {
     pub numbers: ProcessNumbers,
     /// True if simulated messages contain the identifiers of their buffers.
     pub states_buffers: bool,
-    /// Options of the run.
+    /// Options of the run for compiled programs.
     pub options: JobOptions,
     /// Destination of the output that ranks print.
     pub output: Box<dyn Output>,
@@ -337,7 +337,7 @@ impl Job {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }
 
-    /// Returns the results of the run after the ranks have ended. The results are in rank order.
+    /// Returns the results of the run after the ranks have ended. The lists in the results are in rank order.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };

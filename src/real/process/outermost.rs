@@ -5,7 +5,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Calls `function` with the other arguments. The unwinding of C++ exceptions ends at the stack frame of `call`.
+    /// Calls `function` with the remaining arguments of `call`. The unwinding of C++ exceptions ends at the stack
+    /// frame of `call`.
     #[link_name = "mcpsim_outermost"]
     fn call(first: usize, second: usize, third: usize, function: usize) -> c_int;
 }

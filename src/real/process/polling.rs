@@ -4,7 +4,8 @@
 //! message arrives would poll millions of times. Idle detection compares the rank's state at each failed poll: the
 //! callee-saved registers and the innermost part of the stack. If the state equals the state at an earlier poll, the
 //! rank is in a cycle and may idle until another rank changes something. If the state always differs, for example in
-//! a loop with a counter, the rank may leave the loop by itself. The simulator then executes each poll.
+//! a loop with a counter, the rank may leave the loop by itself. The simulator executes each poll of a rank whose
+//! state always differs.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -108,8 +109,8 @@ impl Process {
         }
     }
 
-    /// Starts a poll. A rank in a polling loop idles until another rank changes something, at most about as long as the
-    /// rank has polled so far.
+    /// Starts a poll of the rank. A rank in a polling loop idles until another rank changes something, at most about
+    /// as long as the rank has polled so far.
     pub fn before_poll(&self) -> Polls {
         let mut polls = self.polls.get();
         if polls.count < POLLS_BEFORE_IDLE {
@@ -131,7 +132,7 @@ impl Process {
         polls
     }
 
-    /// Ends a poll. `found` is true if the poll found a message or a completed request.
+    /// Ends a poll of the rank. `found` is true if the poll found a message or a completed request.
     pub fn after_poll(&self, polls: Polls, found: bool) {
         // A long local execution block between polls is work, so the rank is not in a pure polling loop.
         let busy = self.block.get() > self.job.platform.core.poll * 10;
@@ -158,7 +159,8 @@ thread_local! {
 }
 
 /// Returns a hash of the program's state when the program called the MPI function at `here`. `stack` is the address
-/// range of the rank's stack. Equal states have equal hashes. The hash 0 represents an unknown state.
+/// range of the rank's stack. Equal states of the program have equal hashes. The hash 0 represents an unknown state
+/// of the program.
 fn state(here: [usize; 3], came_with: [usize; 5], stack: &Range<usize>) -> u64 {
     let mut known = KEPT.get();
     let kept = known.iter().flatten().find(|kept| kept.at == here[0]).copied().or_else(|| {

@@ -21,7 +21,7 @@ use mcpsim_core::units::SimSpan;
 
 /// A rank that runs a compiled program. `I` provides the MPI functions.
 pub struct RealProgram<I: Interface> {
-    /// Fiber that runs the rank's code. The value is `None` before the start of the rank and after a normal end.
+    /// Fiber that runs the rank's code. The fiber is `None` before the start of the rank and after a normal end.
     fiber: Option<Fiber>,
     /// Call that the simulation engine receives after the local execution block that was returned last.
     held: Option<Call>,
@@ -279,7 +279,7 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     Call::Finish
 }
 
-/// Returns a list of C strings that ends with a null pointer. The list is never freed.
+/// Returns a list of C strings that ends with a null pointer. The list of C strings is never freed.
 fn strings(texts: impl Iterator<Item = CString>) -> *mut *mut c_char {
     let mut list: Vec<*mut c_char> = texts.map(CString::into_raw).collect();
     list.push(ptr::null_mut());

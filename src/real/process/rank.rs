@@ -47,7 +47,7 @@ pub struct Process {
     pub instance_id: Cell<Option<InstanceId>>,
     /// Name of the MPI function that the rank called last.
     pub function: Cell<&'static str>,
-    /// Rank in MPI_COMM_WORLD.
+    /// Number of the rank in MPI_COMM_WORLD.
     pub rank: Rank,
     /// Idle detection: consecutive failed polls of the rank.
     pub(super) polls: Cell<Polls>,
@@ -59,14 +59,15 @@ pub struct Process {
     pub(super) block: Cell<SimSpan>,
     /// Timer that measures the rank's own code.
     pub timer: Timer,
-    /// Instruction, stack and frame pointer in the running MPI function. The values are zero outside MPI functions.
+    /// Instruction, stack and frame pointer in the running MPI function. The three pointers are zero outside MPI
+    /// functions.
     pub here: Cell<[usize; 3]>,
     /// Callee-saved registers at the start of the running MPI function, in builds of mcpsim without optimisation.
     pub came_with: Cell<[usize; 5]>,
     /// Total cost of all local execution blocks of the rank so far.
     computed: Cell<SimSpan>,
 
-    /// The rank's instance of the program. The value is `None` before the rank starts.
+    /// The rank's instance of the program. The instance is `None` before the rank starts.
     pub instance: RefCell<Option<Instance>>,
     /// Per-rank state of the OpenMP runtime, if the OpenMP runtime is loaded.
     pub runtime: Option<SavedRuntime>,
@@ -80,7 +81,7 @@ pub struct Process {
     pub crashing: Cell<bool>,
     /// Last fault within an MPI function for which mcpsim called a handler of the program.
     pub faulted: Cell<Option<FaultInCall>>,
-    /// Last access of another rank to the rank's memory. The access may still be in progress.
+    /// Last access of another rank to the rank's memory. The remote access may still be in progress.
     pub remote: Cell<Option<RemoteAccess>>,
     /// Counts of MPI calls for profiles.
     pub counts: CallCounts,
@@ -160,10 +161,10 @@ pub fn with_current<T>(body: impl FnOnce(&Process) -> T) -> Option<T> {
 
 /// Returns the rank whose code runs on the current host thread. The reference is valid while the rank's code runs,
 /// because the caller runs on the rank's stack and the stack is dropped before the rank. New code uses
-/// [`with_current`].
+/// [`with_current`] instead of `current`.
 #[inline]
 pub fn current<'a>() -> Option<&'a Process> {
-    // SAFETY: the pointer is null unless the rank's code runs, and the state of the rank outlives the rank's code.
+    // SAFETY: `CURRENT` is null unless code of a rank runs, and the state of the rank outlives the rank's code.
     unsafe { CURRENT.get().as_ref() }
 }
 
@@ -185,7 +186,7 @@ pub fn run_as<I: Interface>(process: &I) {
     loader::set_main(process.instance_id.get());
 }
 
-/// Removes the current rank of the host thread.
+/// Marks that the host thread runs no rank.
 #[inline]
 pub fn run_as_nobody() {
     CURRENT.set(std::ptr::null());
@@ -250,7 +251,7 @@ impl Process {
     }
 
     fn out(&self) -> &FiberHandle<'static> {
-        // SAFETY: the handle belongs to the fiber that runs the current code, so the handle is alive.
+        // SAFETY: the fiber handle belongs to the fiber that runs the current code, so the handle is alive.
         unsafe { &*self.handle.get() }
     }
 
@@ -366,7 +367,7 @@ impl Process {
         }
     }
 
-    /// Exchanges the thread-local state of libraries. The function is called when the rank's code is resumed or
+    /// Exchanges the thread-local state of libraries. `swap_runtime` is called when the rank's code is resumed or
     /// suspended on the host thread.
     #[inline(always)]
     pub fn swap_runtime(&self) {
@@ -404,7 +405,8 @@ impl Process {
         self.now()
     }
 
-    /// Returns the address range of the stack on which the rank's code runs. The range is empty if no code runs.
+    /// Returns the address range of the stack on which the rank's code runs. The address range is empty if no code of
+    /// the rank runs.
     pub fn stack(&self) -> std::ops::Range<usize> {
         self.ground.borrow().as_ref().map_or(0..0, CrashContext::stack)
     }
@@ -414,7 +416,7 @@ impl Process {
         self.here.get() != [0; 3]
     }
 
-    /// Returns the stack position of the MPI function from which another MPI function was called. The result is
+    /// Returns the stack position of the MPI function from which another MPI function was called. The position is
     /// `outer`, unless a fault handler of the program has jumped out of the outer MPI function.
     #[cold]
     pub fn still_running(&self, outer: [usize; 3]) -> [usize; 3] {
@@ -447,7 +449,7 @@ impl Process {
     }
 }
 
-/// Converts a C string to text. The result is `None` for a null pointer.
+/// Converts a C string to text. A null pointer becomes `None`.
 ///
 /// # Safety
 /// `text` is null or points to a zero-terminated string that lives as long as the result.
@@ -456,8 +458,8 @@ pub unsafe fn text<'a>(text: *const c_char) -> Option<std::borrow::Cow<'a, str>>
     (!text.is_null()).then(|| unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// Writes `text` as a zero-terminated string to a C buffer of `room` bytes. Text that does not fit is truncated.
-/// Returns the length of the written text in bytes.
+/// Writes `text` as a zero-terminated string to a C buffer of `room` bytes. Text that does not fit into the C buffer
+/// is truncated. Returns the length of the written text in bytes.
 ///
 /// # Safety
 /// `buffer` has room for `room` bytes, and `room` is not 0.

@@ -24,8 +24,8 @@ impl Sampled {
         self.cost = self.cost.saturating_add(cost.as_ps());
     }
 
-    /// Returns the mean cost of the sampled block. The result is `None` if the block must be executed, because fewer
-    /// than `asked` executions have completed.
+    /// Returns the mean cost of the sampled block. The mean cost is `None` if the block must be executed, because
+    /// fewer than `asked` executions have completed.
     fn mean(self, asked: u64) -> Option<SimSpan> {
         match self.times {
             _ if asked == 0 => Some(SimSpan::ZERO),
@@ -36,7 +36,7 @@ impl Sampled {
     }
 }
 
-/// Static variable of a sampled block in the program. The program initialises the variable with zeros.
+/// Static variable of a sampled block in the program. The program initialises the static variable with zeros.
 #[repr(C)]
 pub struct SampleSite {
     times: u64,

@@ -11,7 +11,7 @@ use mcpsim_core::mpi::datatype::{BasicKind, Datatype};
 const MOST_RUNS: usize = 1 << 20;
 
 /// Type signature of a number of items of a datatype. The basic elements are stored as a list of runs of equal
-/// elements. The signature repeats the list.
+/// elements. The type signature repeats the list of runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     /// Named datatype and number of elements of each run of equal elements.
@@ -97,7 +97,7 @@ impl Signature {
         true
     }
 
-    /// Appends the encoded type signature to `out`. The decoder must receive the length separately.
+    /// Appends the encoded type signature to `out`. The decoder of the signature must receive the length separately.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.times.to_ne_bytes());
         for &(handle, length) in &self.runs {

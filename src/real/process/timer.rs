@@ -124,7 +124,7 @@ impl Timer {
         }
     }
 
-    /// Adds a local execution block with the given wall times of start and end to the measured time. Returns true if
+    /// Adds a local execution block that lasted from the wall time `started` to `now` to the measured time. Returns true if
     /// the CPU time was read.
     #[inline]
     fn end(&self, started: u64, now: u64) -> bool {
@@ -138,7 +138,7 @@ impl Timer {
 
 /// Returns the wall time in ns. If the last reading of the CPU time is older than [`STALE`], the function also reads
 /// the CPU time.
-// The function and the next function are not inlined, because a fiber may continue on another host thread, where a
+// `wall_beside_cpu` and `away_until` are not inlined, because a fiber may continue on another host thread, where a
 // cached address of a thread-local variable would be wrong.
 #[inline(never)]
 fn wall_beside_cpu() -> u64 {
@@ -168,7 +168,7 @@ pub fn overhead() -> u64 {
     all[all.len() / 2]
 }
 
-/// Returns the wall time in ns. The result is never 0.
+/// Returns the wall time in ns. The returned wall time is never 0.
 #[inline]
 fn wall() -> u64 {
     read(libc::CLOCK_MONOTONIC).max(1)

@@ -24,7 +24,8 @@ const RIP: usize = 16;
 pub struct Registers(pub [usize; REGISTERS]);
 
 impl Registers {
-    /// Creates registers with the given instruction, stack and frame pointers. The other registers are 0.
+    /// Creates register values with the instruction pointer `pc`, the stack pointer `stack` and the frame pointer
+    /// `frame`. All other registers are 0.
     pub fn at([pc, stack, frame]: [usize; 3]) -> Self {
         let mut registers = [0; REGISTERS];
         (registers[RIP], registers[RSP], registers[RBP]) = (pc, stack, frame);
@@ -34,7 +35,7 @@ impl Registers {
     /// Register number of the frame pointer.
     pub const FRAME: usize = RBP;
 
-    /// Returns the stack pointer.
+    /// Returns the stack pointer register.
     pub fn stack(&self) -> usize {
         self.0[RSP]
     }
@@ -44,7 +45,7 @@ impl Registers {
         self.0[RIP] = self.0[RIP].wrapping_sub(1);
     }
 
-    /// Returns the instruction pointer.
+    /// Returns the instruction pointer register.
     pub fn pc(&self) -> usize {
         self.0[RIP]
     }
@@ -141,7 +142,8 @@ pub fn first<R>(
 }
 
 /// Replaces `registers` by the registers of the caller of the function at `at`. Returns the first address of the
-/// function at `at`, or 0 if the first address is unknown. Returns `None` if the caller is unknown.
+/// function at `at`, or 0 if the first address is unknown. The result is `None` if the caller of the function is
+/// unknown.
 fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: bool) -> Option<usize> {
     if let Some(code) = loader::code(at)
         && let Some(function) = step_by_table(registers, at, stack, code)
@@ -164,7 +166,7 @@ fn step(registers: &mut Registers, at: usize, stack: &Range<usize>, innermost: b
     Some(0)
 }
 
-/// Storage of the unwind context without memory allocation.
+/// Storage for the context of a stack walk without memory allocation.
 struct InPlace;
 
 impl UnwindContextStorage<usize> for InPlace {

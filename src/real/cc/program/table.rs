@@ -182,7 +182,7 @@ impl ProgramTable<'_> {
         Ok(CodeOrigin::Sources { files, language, around, directory })
     }
 
-    /// Returns the absolute path of the file `name`. The file must exist.
+    /// Returns the absolute path of the file `name`. A missing file is an error.
     fn file(&self, key: &str, directory: &Path, name: &str) -> Result<PathBuf, ConfigError> {
         let path = directory.join(name);
         let path = std::path::absolute(&path).unwrap_or(path);

@@ -1,4 +1,5 @@
-//! Tests of instance data. The data is private to each instance, and addresses in the data are relocated.
+//! Tests of instance data. Global variables are private to each instance, and addresses in global variables are
+//! relocated.
 
 use super::*;
 

@@ -13,7 +13,8 @@ use mcpsim_core::mpi::abi;
 macro_rules! absent {
     ($($name:ident)*) => {
         $(
-            /// Ends the run with an error that names the unsupported MPI function. The arguments are ignored.
+            /// Ends the run with an error that names the unsupported MPI function. The arguments of the MPI call are
+            /// ignored.
             #[allow(non_snake_case)]
             extern "C" fn $name() -> c_int {
                 define::run(stringify!($name), |_| {

@@ -41,7 +41,8 @@ pub fn run(name: &'static str, body: impl FnOnce(&MpiProcess) -> MpiResult) -> c
 }
 
 /// Defines the MPI functions of one chapter, and the table `TABLE` of the functions. In `fn MPI_Name(p; …)`, `p` is
-/// the calling rank. The body returns an [`MpiResult`]. The responsible error handler receives an error.
+/// the calling rank. The body of an MPI function returns an [`MpiResult`]. The responsible MPI error handler receives
+/// errors of the body.
 macro_rules! mpi_functions {
     ($($(#[$meta:meta])* fn $name:ident($p:ident; $($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
         $(

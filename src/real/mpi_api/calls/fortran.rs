@@ -15,7 +15,7 @@ unsafe extern "C" fn c2f(handle: Handle) -> c_int {
     handle as c_int
 }
 
-/// Converts a Fortran handle to a C handle. Invalid handles remain invalid.
+/// Converts a Fortran handle to a C handle. Invalid Fortran handles become invalid C handles.
 unsafe extern "C" fn f2c(handle: c_int) -> Handle {
     handle as Handle
 }

@@ -60,7 +60,7 @@ fn distributed<R>(p: &MpiProcess, comm: Handle, ask: impl FnOnce(&Neighbours) ->
     }
 }
 
-/// Reads an array of edge weights. Returns `None` for MPI_UNWEIGHTED.
+/// Reads an array of edge weights. The result is `None` if the program passes MPI_UNWEIGHTED.
 unsafe fn weights<'a>(weights: *const c_int, count: c_int) -> MpiResult<Option<&'a [c_int]>> {
     match weights as usize {
         abi::MPI_UNWEIGHTED => Ok(None),

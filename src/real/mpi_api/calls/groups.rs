@@ -52,9 +52,10 @@ pub unsafe fn array<'a, T>(address: *const T, count: c_int, name: &str) -> MpiRe
 /// Copies at most `room` elements of `values` to an array of the program.
 ///
 /// # Safety
-/// `to` has room for `room` elements.
+/// The array `to` has room for `room` elements.
 pub unsafe fn put<T: Copy>(to: *mut T, room: usize, values: &[T]) {
-    // SAFETY: at most `room` elements are copied, and the caller guarantees that `to` has room for `room` elements.
+    // SAFETY: at most `room` elements are copied, and the caller guarantees that The array `to` has room for `room`
+    // elements.
     unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to, room.min(values.len())) };
 }
 

@@ -68,7 +68,7 @@ impl MpiProcess {
         self.infos.borrow().get(handle).cloned().ok_or_else(|| bad_info(handle))
     }
 
-    /// Returns a copy of the info object `handle`. For MPI_INFO_NULL, returns an empty info object.
+    /// Returns a copy of the info object `handle`. The result is an empty info object if the handle is MPI_INFO_NULL.
     ///
     /// # Errors
     /// MPI_ERR_INFO if the handle is not a valid info object.
@@ -81,7 +81,7 @@ impl MpiProcess {
         self.infos.borrow_mut().insert(info)
     }
 
-    /// Calls `look` with the info object of `handle`. The function avoids a copy of the info object if possible.
+    /// Calls `look` with the info object of `handle`. `with_info` avoids a copy of the info object if possible.
     fn with_info<R>(&self, handle: Handle, look: impl FnOnce(&Info) -> MpiResult<R>) -> MpiResult<R> {
         match self.infos.borrow().get(handle) {
             Some(info) => look(info),

@@ -56,8 +56,8 @@ fn store(between: &CollectiveMessages<'_>, buffer: &CallBuffer, from: u32, data:
     unsafe { region.store(from, data) }.map_err(|error| error.on_comm(between.comm.handle))
 }
 
-/// Receives one block from each rank of `peers` and stores the block in `output`. The function also waits for the
-/// sends that `sends` starts. The sends and the receives run concurrently.
+/// Receives one block from each rank of `peers` and stores the block in `output`. `receive` also waits for the sends
+/// that `sends` starts. The sends and the receives run concurrently.
 fn receive(
     between: &CollectiveMessages<'_>,
     output: &Region,
@@ -102,7 +102,7 @@ enum RootRole {
     Root,
     /// The rank is in the root's group and does not participate (MPI_PROC_NULL).
     Beside,
-    /// The rank is not in the root's group. The value is the rank of the root in the root's group.
+    /// The rank is in the group without the root. The field is the rank of the root in the root's group.
     Other(u32),
 }
 

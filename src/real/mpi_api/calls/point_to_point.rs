@@ -83,7 +83,7 @@ impl Outgoing {
         data
     }
 
-    /// Creates the message to send. Returns `None` if the destination is MPI_PROC_NULL.
+    /// Creates the message to send. The message is `None` if the destination is MPI_PROC_NULL.
     ///
     /// # Safety
     /// The program's buffer holds `count` elements of the datatype, as for [`Outgoing::data`].
@@ -158,7 +158,7 @@ impl Outgoing {
 pub struct Incoming {
     pub comm: Rc<Comm>,
     pub target: ReceiveBuffer,
-    /// Pattern of messages that the receive matches. The value is `None` if the source is MPI_PROC_NULL.
+    /// Pattern of messages that the receive matches. The pattern is `None` if the source is MPI_PROC_NULL.
     pub pattern: Option<Pattern>,
 }
 
@@ -212,8 +212,9 @@ impl Incoming {
     }
 }
 
-/// Creates the pattern of messages that a receive or probe matches. Returns `None` if the source is MPI_PROC_NULL.
-/// The pattern matches messages of any size, because truncation is detected when the received data is stored.
+/// Creates the pattern of messages that a receive or probe matches. The pattern is `None` if the source is
+/// MPI_PROC_NULL. The pattern matches messages of any size, because truncation is detected when the received data is
+/// stored.
 ///
 /// # Errors
 /// MPI_ERR_RANK if the source is outside the communicator, and MPI_ERR_TAG if the tag is invalid.
@@ -237,7 +238,7 @@ pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern
     }))
 }
 
-/// Stores the empty status, whose error field is MPI_SUCCESS (MPI-3.1, section 3.7.3). Nothing is stored if `to` is
+/// Stores the empty status, whose error field is MPI_SUCCESS (MPI-3.1, section 3.7.3). No status is stored if `to` is
 /// MPI_STATUS_IGNORE.
 ///
 /// # Safety
@@ -353,7 +354,7 @@ mpi_functions! {
     fn MPI_Buffer_detach(p; buffer: *mut *mut c_void, size: *mut c_int) {
         // The data of buffered sends has already been copied, so MPI_Buffer_detach need not wait.
         let (attached, room) = p.buffer.replace((std::ptr::null_mut(), 0));
-        // The program passes the address of a pointer of any type. The address may be unaligned.
+        // The program passes the address of a pointer of any type. The address of the pointer may be unaligned.
         buffer.write_unaligned(attached.cast());
         *size = room as c_int;
         Ok(())

@@ -57,14 +57,15 @@ fn only(found: &Completion, comm: &Comm) -> Pattern {
     }
 }
 
-/// Posts a receive for the found message, so that no other receive can match the message. Returns the message handle.
+/// Posts a receive for the found message, so that no other receive can match the message. Returns the MPI message
+/// handle of the found message.
 fn take(p: &MpiProcess, comm: Rc<Comm>, only: Pattern) -> Handle {
     let engine = p.call_start(Call::Irecv(only));
     p.messages.borrow_mut().insert(Matched { engine, comm })
 }
 
-/// Returns the message of the message handle and sets the handle to MPI_MESSAGE_NULL. Returns `None` for
-/// MPI_MESSAGE_NO_PROC.
+/// Returns the message of the message handle and sets the handle to MPI_MESSAGE_NULL. The result is `None` if the
+/// handle is MPI_MESSAGE_NO_PROC.
 unsafe fn matched(p: &MpiProcess, handle: *mut Handle) -> MpiResult<Option<Matched>> {
     // SAFETY: MPI requires the program to pass a valid pointer to a handle.
     let name = unsafe { std::mem::replace(&mut *handle, abi::MPI_MESSAGE_NULL) };

@@ -53,8 +53,8 @@ fn in_session(p: &MpiProcess, session: Handle) -> MpiResult {
     }
 }
 
-/// Checks the arguments of a function that acts on all handles of a tool session. The function has no effect, because
-/// no handles exist.
+/// Checks the arguments of a function that acts on all handles of a tool session. A function on all handles has no
+/// effect, because mcpsim has no tool handles.
 fn on_all(p: &MpiProcess, session: Handle, handle: Handle) -> MpiResult {
     in_session(p, session)?;
     match handle {

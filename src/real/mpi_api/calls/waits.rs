@@ -127,8 +127,8 @@ unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (O
     (Some(place), result)
 }
 
-/// Completes the finished requests of an array. The function stores the number of completed requests, the indices of
-/// the completed requests in `indices`, and the statuses one after another.
+/// Completes the finished requests of an array. `some` stores the number of completed requests, the indices of the
+/// completed requests in `indices`, and the statuses one after another.
 unsafe fn some(
     p: &MpiProcess,
     handles: &Handles,

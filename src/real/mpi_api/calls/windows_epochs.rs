@@ -69,8 +69,8 @@ mpi_functions! {
     }
     fn MPI_Win_sync(p; win: Handle) {
         on(p, win, |_| {
-            // A rank may call MPI_Win_sync in a loop to poll the rank's window memory. The call of MPI_Win_sync lets
-            // operations of other ranks proceed.
+            // A rank may call MPI_Win_sync in a loop to poll the rank's window memory. A call of MPI_Win_sync lets
+            // one-sided operations of other ranks proceed.
             let polls = p.before_poll();
             p.call_done(Call::Test { requests: Requests::new(), which: Which::Some, poll: true });
             p.after_poll(polls, false);

@@ -34,7 +34,7 @@ pub struct DataMover {
     temp: Option<Region>,
     scratch: Option<Region>,
     node: Option<Region>,
-    /// Reduction operation, number of items in the buffer, and the program's datatype handle. The value is `None` for
+    /// Reduction operation, number of items in the buffer, and the program's datatype handle. The field is `None` for
     /// collectives without a reduction.
     reduction: Option<(Combine, usize, Handle)>,
     /// Size of a truncated message and size of the receiving buffer, in bytes.
@@ -99,7 +99,8 @@ impl DataMover {
     }
 
     fn region(&mut self, layout: &BlockLayout, space: Space) -> &Region {
-        // Reductions operate on items of the datatype. Other collectives move bytes.
+        // Copied buffers of reductions consist of items of the datatype. Copied buffers of other collectives consist
+        // of bytes.
         let own = || match self.reduction {
             Some((_, count, _)) => Region::own(layout, &self.input.datatype, count),
             None => Region::own(layout, &bytes(), layout.whole().get() as usize),

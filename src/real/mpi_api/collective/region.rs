@@ -191,8 +191,8 @@ impl Region {
         }
     }
 
-    /// Returns true if the block with the index `block` has the same address in both regions. Neither region may
-    /// depend on a layout.
+    /// Returns true if the block with the index `block` has the same address in both regions. The blocks of the two
+    /// regions must not depend on a layout.
     pub fn shares(&self, other: &Region, block: u32) -> bool {
         let ((mine, count, datatype), (theirs, others, _)) =
             (self.block(&NO_LAYOUT, block), other.block(&NO_LAYOUT, block));

@@ -16,7 +16,7 @@ use crate::process::{outermost, run_as, run_as_nobody};
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::{Call, Called, Describe, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
-/// Stack size of a strand in bytes. The size is sufficient for reduction functions of programs.
+/// Stack size of a strand in bytes. The stack size is sufficient for reduction functions of programs.
 const STACK: usize = 256 << 10;
 
 /// A strand that executes a nonblocking collective of a rank.

@@ -81,8 +81,8 @@ pub struct OpenAccesses {
 }
 
 impl OpenAccesses {
-    /// Adds an access. If the access conflicts with an earlier access, returns the common bytes, and the rank and MPI
-    /// call of the earlier access. A conflict is returned once per pair of ranks.
+    /// Adds an access to window memory. If the access conflicts with an earlier access, returns the common bytes, and
+    /// the rank and MPI call of the earlier access. A conflict is returned once per pair of ranks.
     pub fn add(&mut self, access: OpenAccess) -> Option<(Range<i64>, Rank, String)> {
         // All operations of an epoch of MPI_Win_fence are served before the next epoch begins, so accesses of earlier
         // epochs are removed.

@@ -35,7 +35,7 @@ pub enum Access {
     /// the origin has requested the target's lock.
     Locked(BTreeMap<u32, bool>),
     /// All targets are accessible (MPI_Win_lock_all). The set contains the targets whose lock the origin has
-    /// requested. The value is `None` if the accesses need no locks.
+    /// requested. The set is `None` if the accesses need no locks.
     AllLocked(Option<BTreeSet<u32>>),
 }
 
@@ -78,8 +78,8 @@ impl Window {
         }
     }
 
-    /// Checks that a new access epoch may start. The check fails if another access epoch is open, except a fence
-    /// epoch without operations.
+    /// Checks that a new access epoch may start. The start of an access epoch fails if another access epoch is open,
+    /// except a fence epoch without operations.
     fn check_idle(&self) -> MpiResult {
         let origin = self.origin.borrow();
         match &origin.access {
@@ -336,9 +336,9 @@ impl Window {
         result
     }
 
-    /// MPI_Win_lock_all. The first operation on a target requests the target's window lock. If the window is in
-    /// shared memory, all locks are requested immediately, because the program can access shared memory without an
-    /// MPI call.
+    /// MPI_Win_lock_all: opens an access epoch for all targets. The first operation on a target requests the target's
+    /// window lock. If the window is in shared memory, all locks are requested immediately, because the program can
+    /// access shared memory without an MPI call.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the state of the window's epochs does not permit the call, and MPI_ERR_ASSERT if `assert` is

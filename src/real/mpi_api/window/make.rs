@@ -21,7 +21,7 @@ use mcpsim_core::mpi::op::Builtin;
 use mcpsim_core::platform::Collective;
 use mcpsim_core::units::Bytes;
 
-/// Alignment of window memory in bytes. The value is the size of a cache line.
+/// Alignment of window memory in bytes. The alignment is the size of a cache line.
 const ALIGNMENT: usize = 64;
 /// Alignment in bytes that `calloc` guarantees.
 const CALLOC_ALIGNMENT: usize = 16;
@@ -188,8 +188,7 @@ struct Blank {
 }
 
 impl Blank {
-    /// Registers the window at the calling rank. The function returns only after all ranks have registered the
-    /// window.
+    /// Registers the window at the calling rank. `take_up` returns only after all ranks have registered the window.
     fn take_up(self, p: &MpiProcess) -> MpiResult<Rc<Window>> {
         let Blank { agreed: AgreedWindow { comm, everywhere }, base, shape, flavor, memory, shared } = self;
         let make = |handle| Window {
@@ -220,7 +219,6 @@ impl Blank {
 /// Creates a window for MPI_Win_create and MPI_Win_allocate.
 ///
 /// # Errors
-/// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP or MPI_ERR_BASE if the corresponding argument is invalid, and
 /// MPI_ERR_COMM, MPI_ERR_SIZE, MPI_ERR_DISP or MPI_ERR_BASE if the corresponding argument is invalid, and
 /// MPI_ERR_NO_MEM if the memory cannot be allocated.
 pub fn make_window(p: &MpiProcess, flavor: Flavor, shape: WindowSize, comm: Handle) -> MpiResult<Rc<Window>> {

@@ -28,8 +28,8 @@ pub struct Origin {
     pub fences: u32,
     /// Number of times that the rank has waited for results of operations.
     waits: u32,
-    /// Receive request that completes when the last origin has called MPI_Win_complete. The value is set between
-    /// MPI_Win_post and MPI_Win_wait.
+    /// Receive request that completes when the last origin has called MPI_Win_complete. The receive request exists
+    /// between MPI_Win_post and MPI_Win_wait.
     pub posted: Option<RequestId>,
     /// Target ranks that have not confirmed the completion of all operations.
     pub unacknowledged: BTreeSet<u32>,
@@ -50,7 +50,7 @@ impl Origin {
 struct Pending {
     engine: RequestId,
     target: u32,
-    /// Buffer for the operation's result. The value is `None` if the program's request contains the buffer.
+    /// Buffer for the operation's result. The buffer is `None` here if the program's request contains the buffer.
     room: Option<ReceiveBuffer>,
     /// Handle of the program's request, for operations such as MPI_Rget.
     request: Handle,
@@ -78,7 +78,7 @@ pub enum Back {
     Into(OriginMemory),
 }
 
-/// A one-sided operation whose arguments were checked. The window's epoch was not checked yet.
+/// A one-sided operation whose arguments were checked. The epoch of the window was not checked yet.
 pub struct CheckedOperation {
     pub action: TargetOperation,
     pub target: Option<u32>,
@@ -87,7 +87,7 @@ pub struct CheckedOperation {
     pub datatype: Type,
     /// Reduction operator of an accumulate operation.
     pub op: Option<Handle>,
-    /// Packed data that is sent to the target.
+    /// Packed data that the origin sends to the target.
     pub data: Vec<u8>,
     pub back: Back,
 }
@@ -159,7 +159,6 @@ impl Window {
     /// has no request.
     ///
     /// # Errors
-    /// MPI_ERR_RMA_SYNC if the epoch does not permit the operation, and MPI_ERR_RMA_RANGE if the range is outside the
     /// MPI_ERR_RMA_SYNC if the epoch does not permit the operation, and MPI_ERR_RMA_RANGE if the byte range is
     /// outside the target's window memory.
     pub fn carry_out(&self, p: &MpiProcess, work: CheckedOperation, requested: bool) -> MpiResult<Handle> {
@@ -288,7 +287,7 @@ impl Window {
     /// function waits for the operations on all targets.
     ///
     /// # Errors
-    /// Errors of the completed operations.
+    /// MPI errors of the completed one-sided operations.
     pub fn flush(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         let targets = {
             let mut origin = self.origin.borrow_mut();
@@ -306,7 +305,7 @@ impl Window {
     /// function waits for the operations on all targets.
     ///
     /// # Errors
-    /// Errors of the completed operations.
+    /// MPI errors of the completed one-sided operations.
     pub fn flush_local(&self, p: &MpiProcess, target: Option<u32>) -> MpiResult {
         self.collect(p, target, &[])
     }

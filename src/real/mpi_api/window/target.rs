@@ -23,8 +23,8 @@ pub struct Exposed {
     locks: Locks,
     /// Origins and errors of failed operations. The target has not reported the errors to the origins yet.
     errors: Vec<(Rank, MpiError)>,
-    /// Number of origins of the exposure epoch (MPI_Win_post) that have not called MPI_Win_complete. The number is
-    /// negative if origins complete before the target calls MPI_Win_post.
+    /// Number of origins of the exposure epoch (MPI_Win_post) that have not called MPI_Win_complete. The number of
+    /// origins is negative if origins complete before the target calls MPI_Win_post.
     pub awaited: i64,
     /// Accesses to the target's window memory that are compared with later accesses (`--check`).
     accesses: OpenAccesses,
@@ -231,8 +231,8 @@ impl Service<'_> {
 }
 
 impl Exposed {
-    /// Returns true if all bytes of the range are in memory attached to the window. The bytes may be in several
-    /// attached regions.
+    /// Returns true if all bytes of the range are in memory attached to the window. The bytes of the range may be in
+    /// several attached regions.
     fn holds_all(&self, span: &TargetRange) -> bool {
         let (first, end) = span.datatype.span(span.count);
         let at = |offset: i64| span.displacement.wrapping_add(offset);

@@ -10,10 +10,10 @@ use mcpsim_core::mpi::op::{self, Builtin};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetOperation {
     Put,
-    /// Read data from the target's window memory. The answer contains the data.
+    /// Read data from the target's window memory. The target's answer contains the data.
     Get,
     Accumulate,
-    /// Accumulate data in the target's window memory. The answer contains the previous data.
+    /// Accumulate data in the target's window memory. The target's answer contains the previous data.
     GetAccumulate,
     /// Compare and swap a value in the target's window memory. The message contains the compare value and the new
     /// value, and the answer contains the previous value.
@@ -115,7 +115,8 @@ pub fn header(window: u32, action: TargetOperation) -> Vec<u8> {
     out
 }
 
-/// Creates the first part of a message for an operation on window memory. The caller appends the data.
+/// Creates the first part of a message for an operation on window memory. The caller appends the data of the
+/// operation to the message.
 pub fn operation(
     window: u32,
     action: TargetOperation,

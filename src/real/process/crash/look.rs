@@ -1,5 +1,5 @@
 //! Reports the positions of ranks whose code runs for a long time. The requesting thread sends a signal to each host
-//! thread that runs ranks. Programs do not receive the signal.
+//! thread that runs ranks. Simulated programs do not receive the signal.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};

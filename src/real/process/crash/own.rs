@@ -17,7 +17,8 @@ use super::super::rank::Process;
 const RED_ZONE: usize = 128;
 /// Marker that saved floating-point registers occupy more than 512 bytes (`FP_XSTATE_MAGIC1`).
 const EXTENDED: u32 = 0x4650_5853;
-/// Offset in bytes of the marker in the saved floating-point registers. The total size follows the marker.
+/// Offset in bytes of the marker in the saved floating-point registers. The total size of the registers follows the
+/// marker.
 const MARK: usize = 464;
 /// Size in bytes of saved floating-point registers without extension.
 const PLAIN: usize = 512;
@@ -136,7 +137,7 @@ const MOST_TIMES: u32 = 3;
 /// Returns true if the program's handler was called [`MOST_TIMES`] times in succession for the same fault within an
 /// MPI function.
 fn is_again(p: &Process, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
-    // SAFETY: the field is initialised for every signal, with an address or another number.
+    // SAFETY: the kernel initialises `si_addr` for every signal, with an address or another number.
     let address = unsafe { info.si_addr() } as usize;
     let place = [context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize, address];
     let here = p.here.get();

@@ -15,8 +15,8 @@ use mcpsim_core::rank::Rank;
 pub const PAGE: usize = 4096;
 /// Default alignment of heap blocks in bytes.
 pub const ALIGNMENT: usize = 16;
-/// Initial size in bytes of the address range for all heap blocks. The size is halved until the host process can
-/// reserve the range.
+/// Initial size in bytes of the address range for all heap blocks. The size of the range is halved until the host
+/// process can reserve the range.
 const LARGEST_RANGE: usize = 1 << 40;
 const SMALLEST_RANGE: usize = 1 << 26;
 /// Maximum number of heap blocks, including freed blocks.
@@ -108,7 +108,7 @@ pub struct Arena {
     next: usize,
     /// True if the operating system supports guard pages without a separate mapping.
     has_guards: bool,
-    /// Maximum number of heap blocks in use. The field `used` is the current number.
+    /// Maximum number of heap blocks in use. The field `used` is the current number of blocks in use.
     most: usize,
     used: usize,
     /// Heap blocks in the order of their addresses, including freed blocks.
@@ -163,7 +163,7 @@ impl Arena {
         }
     }
 
-    /// Starts a new run. Damage of heap blocks that earlier runs allocated is no longer reported.
+    /// Prepares the arena for a new run. Damage of heap blocks that earlier runs allocated is no longer reported.
     pub fn begin(&mut self) {
         self.run += 1;
         self.refused = 0;

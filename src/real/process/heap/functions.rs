@@ -44,7 +44,7 @@ pub fn find(name: &str) -> Option<usize> {
 }
 
 /// Allocates a heap block that is filled with zeros. If the arena is full, the C library allocates the block without
-/// guard pages. Returns null if no memory is available.
+/// guard pages. The result is a null pointer if no memory is available.
 #[inline(never)]
 pub fn allocate(function: &'static str, size: usize, alignment: usize) -> *mut c_void {
     let call = call(function);

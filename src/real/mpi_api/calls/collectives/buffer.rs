@@ -20,7 +20,7 @@ impl CallBuffer {
     /// Checks that the buffer's address range can contain data.
     ///
     /// # Errors
-    /// MPI_ERR_BUFFER if the address cannot contain data.
+    /// MPI_ERR_BUFFER if the buffer's address cannot contain data.
     pub(super) fn checked(self) -> MpiResult<Self> {
         check_buffer(self.base, self.count, &self.datatype)?;
         Ok(self)

@@ -59,8 +59,8 @@ pub(super) fn nothing() -> Completion {
     Completion { index: 0, source: 0, tag: 0, size: mcpsim_core::units::Bytes::ZERO, payload: None, cancelled: false }
 }
 
-/// Settles a completed request: stores the status of the request and returns the error of the request. The handle
-/// becomes MPI_REQUEST_NULL unless the request is persistent.
+/// Settles a completed request: stores the status of the request and returns the error of the request. The request
+/// handle becomes MPI_REQUEST_NULL unless the request is persistent.
 ///
 /// # Safety
 /// `handle` points to the handle of an active request whose buffer is valid. `to` is MPI_STATUS_IGNORE or a valid
@@ -125,7 +125,7 @@ pub(super) unsafe fn settle(
     result
 }
 
-/// Returns the status with the index `place` in an array of statuses. Returns MPI_STATUS_IGNORE if the array is
+/// Returns the status with the index `place` in an array of statuses. The status is MPI_STATUS_IGNORE if the array is
 /// MPI_STATUSES_IGNORE.
 ///
 /// # Safety
@@ -136,8 +136,8 @@ pub(super) unsafe fn status_at(first: *mut Status, place: usize) -> *mut Status 
     if first as usize == abi::MPI_STATUS_IGNORE { first } else { unsafe { first.add(place) } }
 }
 
-/// Settles all requests of `active`. `completions` contains the completions of the requests in the same order.
-/// Returns the error of the whole array of requests.
+/// Stores the statuses and errors of all completed requests of `active`. `completions` contains the completions of
+/// the requests in the same order. Returns the error of the whole array of requests.
 pub(super) unsafe fn settle_all(
     p: &MpiProcess,
     handles: &Handles,
