@@ -1,5 +1,5 @@
-//! Described applications: a TOML language for the actions of ranks. An application is compiled once into code that
-//! all ranks share, and executed by a small state machine per rank.
+//! Described applications: a TOML language for the actions of ranks. mcpsim compiles an application once into code that
+//! all ranks share. A small state machine per rank executes the code.
 //!
 //! ```text
 //! Document ──App::load──▶ App ──bind(Target)──▶ BoundApp ──program(rank)──▶ AppProgram: MpiProgram
@@ -7,11 +7,13 @@
 //!            all errors         folded code (shared)         a program counter
 //! ```
 //!
-//! An application of fragments has a table `[tasks]` instead of statements (module `tasks`).
+//! A task-based application (with data and computation fragments) has a table `[tasks]` instead of statements (module
+//! `tasks`).
 //!
-//! `workloads/README.md` describes the language. A rank has no stack: procedures are not recursive, so every loop,
-//! parameter and return address has a fixed slot, assigned at compile time. This module does not depend on clocks,
-//! messages in transfer and the algorithms of collectives. Module `driven` connects the ranks to the engine.
+//! `workloads/README.md` describes the language. A rank has no stack: procedures are not recursive, so every loop
+//! variable, parameter and return address has a fixed slot (a variable index) that the compiler assigns. This module
+//! does not depend on virtual time, messages in transfer or the algorithms of collectives. Module `driven` connects the
+//! ranks to the engine.
 
 mod bind;
 mod code;

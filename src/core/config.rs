@@ -1,5 +1,5 @@
-//! Reads TOML files and applies the options `--set key=value` to them. Errors name file, key, value and the expected
-//! value. Also reads plain lists with one entry per line.
+//! Reads TOML files and applies the options `--set key=value` to the contents. Errors name the file, the key, the value
+//! and the expected value. Also reads plain lists with one item per line.
 //!
 //! This module does not depend on the meaning of the keys.
 

@@ -1,5 +1,5 @@
-//! Profiles: statistics of messages and of ranks' time. The profile of a run is the sum of the profiles of its
-//! workers.
+//! Profiles of a run: statistics of messages and of the time of ranks. The profile of a run is the sum of the profiles
+//! of its workers (host threads that simulate some of the nodes).
 
 mod blocks;
 mod collectives;
@@ -50,13 +50,13 @@ pub struct TimeParts {
     /// Time in local blocks of computing.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
-    /// Send overheads outside collectives.
+    /// Time in send overheads outside collectives.
     #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
-    /// Receive overheads outside collectives.
+    /// Time in receive overheads outside collectives.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
-    /// Time blocked in point-to-point calls, waiting for a message or a partner.
+    /// Time blocked in point-to-point calls, waiting for a message or for the partner rank.
     #[serde(rename = "wait_ps", deserialize_with = "picoseconds")]
     pub wait: SimSpan,
     /// Time in collectives, including overheads and waiting.
@@ -65,7 +65,7 @@ pub struct TimeParts {
 }
 
 impl TimeParts {
-    /// Sum of the parts of the rank's time.
+    /// Sum of all parts of the rank's time.
     pub fn total(&self) -> SimSpan {
         self.compute + self.send + self.recv + self.wait + self.collective
     }

@@ -1,7 +1,8 @@
-//! Interface between target code and the simulator: calls of a rank ([`Call`]), replies ([`Reply`]), programs
-//! ([`Program`]), and their descriptions ([`Describe`]).
+//! Interface between the programs of ranks and the simulator: calls of a rank ([`Call`]), replies of the simulator
+//! ([`Reply`]), programs ([`Program`]), and descriptions of programs ([`Describe`]).
 //!
-//! Ranks are world ranks in this module, and contexts are unique in the world; module `mpi` defines communicators.
+//! In this module, ranks are world ranks, and a context is unique among all communicators. Module `mpi` defines
+//! communicators.
 
 mod ahead;
 mod ask;

@@ -1,8 +1,8 @@
 //! Quantities with units: instants and spans of virtual time, sizes, bandwidths and rates, and the text forms of these
 //! quantities.
 //!
-//! All quantities that the model adds or compares are integers, so that a prediction is the same on every host. Texts
-//! are read with a unit ("1.2 us", "4 KiB", "12.5 GB/s") and written with a suitable unit.
+//! All quantities that mcpsim adds or compares are integers, so that a prediction is the same on every host. Texts are
+//! read with a unit ("1.2 us", "4 KiB", "12.5 GB/s") and written with a suitable unit.
 
 mod quantity;
 mod text;

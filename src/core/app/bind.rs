@@ -1,5 +1,5 @@
-//! Application bound to a number of ranks: grids are laid out, communicators are split, and constant expressions are
-//! folded.
+//! An application with a known number of ranks: grids have extents, communicators have members, and constant
+//! expressions have values.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use super::value::{EvalError, Evaluated};
 use super::world::{AppWorld, CommTable};
 use super::{results, tasks, timers};
 
-/// Machine and run for which an application is compiled.
+/// Simulated machine and run for which an application is compiled.
 #[derive(Clone, Debug)]
 pub struct TargetMachine {
     /// Number of ranks; at least 1.
@@ -46,7 +46,7 @@ pub struct BoundApp {
     kind: ProgramKind,
 }
 
-/// Compiled form of an application: statements or fragments.
+/// Compiled form of an application: statements, or fragments of a task-based program.
 #[derive(Clone, Debug)]
 enum ProgramKind {
     Statements(Arc<SharedProgram>),
@@ -63,7 +63,7 @@ impl BoundApp {
         BoundApp { kind: ProgramKind::Fragments(shared) }
     }
 
-    /// Adds the names of fragments to logs, if the application has fragments.
+    /// Adds the names of fragments to the logs of the run, if the application is task-based.
     #[must_use]
     pub fn with_names(self) -> Self {
         match self.kind {
@@ -72,8 +72,8 @@ impl BoundApp {
         }
     }
 
-    /// Creates the program of `rank`, which has the share `memory_share` of memory bandwidth and caches. A plain
-    /// number is the memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
+    /// Creates the program of `rank`. The rank may use the share `memory_share` of the memory bandwidth and caches. If
+    /// `memory_share` is a number, it is the memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
     ///
     /// # Panics
     /// If `rank` is not below the number of ranks.
@@ -90,7 +90,7 @@ impl BoundApp {
         }
     }
 
-    /// Computes the application's results from the timers of all ranks. A result without a value contains the reason.
+    /// Computes the application's results from the timers of all ranks. A result that has no value contains the reason.
     pub fn results(&self, timed: &TimerSums) -> Vec<AppResult> {
         match &self.kind {
             ProgramKind::Statements(shared) => results::work_out(shared, timed),
@@ -99,14 +99,14 @@ impl BoundApp {
     }
 }
 
-/// Returns the names of communicators, in the order of their numbers.
+/// Returns the names of communicators, in the order of their identifiers.
 pub(super) fn comm_names(document: &Document) -> Vec<String> {
     let table = document.table().get("comms").and_then(toml::Value::as_table);
     ["world".to_owned()].into_iter().chain(table.into_iter().flat_map(|table| table.keys().cloned())).collect()
 }
 
-/// Reads `[grids]` and `[comms]` into the scope. If the scope knows the number of ranks, lays out the grids and splits
-/// the communicators.
+/// Reads the tables `[grids]` and `[comms]` of an application. If the number of ranks is known, computes the extents of
+/// grids and the members of communicators.
 pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, AppWorld), ConfigError> {
     let mut arranged = AppWorld::default();
     if let Some((size, seed)) = scope.run() {
@@ -134,7 +134,8 @@ pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, A
     Ok((scope, arranged))
 }
 
-/// Reads a grid and, if the number of ranks is known, adds it to `arranged`. Returns the number of dimensions.
+/// Reads a grid and adds it to `arranged` if the number of ranks is known. Returns the number of dimensions of the
+/// grid.
 fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize, ConfigError> {
     let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &["dims", "periodic"])?;
     let dims_node = fields.need("dims", "the extents, 0 for one to choose")?;
@@ -178,7 +179,7 @@ fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize
     Ok(dims.len())
 }
 
-/// Reads a communicator and, if the number of ranks is known, adds it to `arranged`.
+/// Reads a communicator and adds it to `arranged` if the number of ranks is known.
 fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     const FORM: &str = "a communicator such as { split = \"rank // 4\" } or { grid = \"g\", keep = [true, false] }";
     let fields = node.fields(FORM, &["split", "key", "grid", "keep"])?;

@@ -1,4 +1,4 @@
-//! Compiled statements, which all ranks share and none changes.
+//! Compiled statements of an application. All ranks share them, and no rank changes them.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,10 +14,10 @@ use super::random::DistributionKind;
 use super::value::Value;
 use super::world::AppWorld;
 
-/// Index in [`Code::ops`].
+/// Program counter: index of an instruction in [`Code::ops`].
 pub(super) type Pc = u32;
 
-/// Index of a request's name.
+/// Index of the name of a request in an application.
 pub(super) type RequestName = u32;
 
 /// An application compiled for a number of ranks.
@@ -25,19 +25,20 @@ pub(super) type RequestName = u32;
 pub(super) struct Code {
     pub(super) world: AppWorld,
     pub(super) ops: Box<[Op]>,
-    /// Path of each op in the file, without the procedures' prefix: `main[2].do[0]`, `exchange[1]`.
+    /// Path of each instruction's statement in the file, without the prefix of procedures: `main[2].do[0]`,
+    /// `exchange[1]`.
     pub(super) places: Box<[Arc<str>]>,
-    /// Keyword of the statement of each op; empty for generated ops.
+    /// Keyword of the statement of each instruction; empty for generated instructions.
     pub(super) operations: Box<[&'static str]>,
     /// Source file, if reports state the lines of statements.
     pub(super) source: Option<CodeSource>,
     pub(super) procedures: Vec<Procedure>,
     pub(super) request_names: Vec<String>,
-    /// Names of the communicators by number. The world has number 0.
+    /// Names of the communicators, indexed by identifier. MPI_COMM_WORLD has identifier 0.
     pub(super) comm_names: Vec<String>,
-    /// Number of slots (variables) per rank.
+    /// Number of variables per rank.
     pub(super) slots: u32,
-    /// Code of the results, executed after all ranks have ended.
+    /// Code that computes the results of the application after all ranks have ended.
     pub(super) results: Option<ResultsCode>,
 }
 
@@ -49,36 +50,36 @@ pub(super) struct ResultsCode {
     pub(super) shown: Vec<ResultCode>,
 }
 
-/// A result: a value that the application reports.
+/// A result of an application: a value that the application reports.
 #[derive(Debug)]
 pub(super) struct ResultCode {
     pub(super) name: String,
     pub(super) value: Formula,
-    /// Condition for reporting the value, if there is one.
+    /// Condition under which the application reports the value, if any.
     pub(super) condition: Option<Formula>,
     pub(super) unit: String,
 }
 
-/// Source file of compiled code.
+/// Source file of a compiled application.
 #[derive(Debug)]
 pub(super) struct CodeSource {
     /// Name of the source file without directories.
     pub(super) name: String,
     /// Text of the source file.
     pub(super) text: Arc<str>,
-    /// Line of each op, computed when a line is first needed.
+    /// Line of each instruction in the source file, computed when a line is first needed.
     lines: OnceLock<Box<[Option<u32>]>>,
 }
 
 impl CodeSource {
-    /// Creates the source file `name` with the text `text`.
+    /// Creates the source file `name` with the content `text`.
     pub(super) fn new(name: &str, text: Arc<str>) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_owned();
         CodeSource { name, text, lines: OnceLock::new() }
     }
 
-    /// Line of op `pc`, whose path is in `places`. In the file, procedures are below the key `procedures`; in a
-    /// complete configuration, the application is below the key `app`.
+    /// Source line of the instruction `pc`, whose path is in `places`. In an application file, procedures are below the
+    /// key `procedures`. In a complete configuration, the application is below the key `app`.
     fn line(&self, places: &[Arc<str>], pc: Pc) -> Option<u32> {
         let lines = self.lines.get_or_init(|| {
             let source = SourceLines::new(&self.text);
@@ -96,40 +97,41 @@ impl CodeSource {
 }
 
 impl Code {
-    /// Path of op `pc`, with file and line if known: `main[2].do[0] at app.toml:12`.
+    /// Path of the instruction `pc`, with file and line if known: `main[2].do[0] at app.toml:12`.
     pub(super) fn place_with_line(&self, pc: Pc) -> String {
         let place = &self.places[pc as usize];
         self.line(pc).map_or_else(|| place.to_string(), |line| format!("{place} at {line}"))
     }
 
-    /// File and line of op `pc`, if known: `app.toml:12`.
+    /// File and line of the instruction `pc`, if known: `app.toml:12`.
     fn line(&self, pc: Pc) -> Option<String> {
         let source = self.source.as_ref()?;
         source.line(&self.places, pc).map(|line| format!("{}:{line}", source.name))
     }
 
-    /// Path of op `pc` as printed in errors: `main[2].do[0] of app.toml:12`.
+    /// Path of the instruction `pc` as printed in errors: `main[2].do[0] of app.toml:12`.
     pub(super) fn place_in_errors(&self, pc: Pc) -> String {
         self.step_source(pc).place(&self.places[pc as usize])
     }
 
-    /// Keyword of op `pc` as written in the file, and its source line.
+    /// Keyword of the instruction `pc` as written in the file, and its source line.
     pub(super) fn step_source(&self, pc: Pc) -> StepSource {
         let operation = self.operations[pc as usize];
         StepSource { operation: (!operation.is_empty()).then(|| operation.to_owned()), line: self.line(pc) }
     }
 }
 
-/// Descriptions of ops for reports after the end of a run.
+/// Descriptions of instructions for reports after the end of a run.
 impl Code {
-    /// Keyword and source line of op `pc`: `isend at ring.toml:7`.
+    /// Keyword and source line of the instruction `pc`: `isend at ring.toml:7`.
     pub(super) fn site(&self, pc: Pc) -> String {
         let operation = self.operations[pc as usize];
         let place = self.line(pc).unwrap_or_else(|| self.places[pc as usize].to_string());
         format!("{operation} at {place}")
     }
 
-    /// Statement that sent a message with envelope `sent` and size `size`, if only one statement can have sent it.
+    /// Statement that sent a message with envelope `sent` and size `size`; `None` if several statements can have sent
+    /// the message.
     pub(super) fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
         let may_be = |formula: &Formula, found: u64| match formula.expr {
             Expr::Const(Value::Int(stated)) => u64::try_from(stated) == Ok(found),
@@ -151,22 +153,23 @@ impl Code {
     }
 }
 
-/// Ops of a procedure, and the slot of its return address. One slot is enough because procedures are not recursive.
+/// Instructions of a procedure, and the variable for its return address. One variable suffices because procedures are
+/// not recursive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Procedure {
     pub(super) name: String,
     pub(super) start: Pc,
     pub(super) end: Pc,
     pub(super) return_slot: u32,
-    /// Names and slots of the procedure's parameters.
+    /// Names and variables of the procedure's parameters.
     pub(super) parameters: Vec<(String, u32)>,
 }
 
-/// One step (op) of a rank's code.
+/// An instruction of a rank's code.
 #[derive(Debug)]
 pub(super) enum Op {
     Jump(Pc),
-    /// Jumps to `to` unless the condition holds.
+    /// Jumps to `to` unless the condition is true.
     Unless {
         condition: Formula,
         to: Pc,
@@ -174,7 +177,7 @@ pub(super) enum Op {
     /// Jumps back to the start of a `while` loop.
     Again(Pc),
     For(Box<ForLoop>),
-    /// Advances the `for` loop that begins at this op.
+    /// Advances the `for` loop that begins at this instruction.
     Next(Pc),
     Repeat {
         count: Formula,
@@ -190,7 +193,7 @@ pub(super) enum Op {
         slot: u32,
         value: Formula,
     },
-    /// Evaluates the arguments, then jumps to the procedure.
+    /// Evaluates the arguments of a procedure call, then jumps to the procedure.
     Call {
         procedure: u32,
         arguments: Box<[(u32, Formula)]>,
@@ -209,9 +212,9 @@ pub(super) enum Op {
         found: Option<u32>,
     },
     Collective(Box<CollectiveOp>),
-    /// Begins a timed block.
+    /// Begins a timed block of statements.
     Time(Box<TimeBlock>),
-    /// Ends a timed block; the slots are those of its [`TimeBlock`].
+    /// Ends a timed block of statements; the variables are the variables of the block's [`TimeBlock`].
     Timed {
         place: u32,
         began: u32,
@@ -219,17 +222,17 @@ pub(super) enum Op {
     Finish,
 }
 
-/// A `for` loop. The values of `to` and `step` at the start of the loop are stored in hidden slots, unless they are
-/// constants.
+/// A `for` loop. Hidden variables store the values of `to` and `step` at the start of the loop, unless `to` and `step`
+/// are constants.
 #[derive(Debug)]
 pub(super) struct ForLoop {
     pub(super) variable: u32,
     pub(super) from: Formula,
     pub(super) to: Formula,
     pub(super) step: Formula,
-    /// Slot of the value of `to`.
+    /// Hidden variable that stores the value of `to`.
     pub(super) limit: u32,
-    /// Slot of the value of `step`.
+    /// Hidden variable that stores the value of `step`.
     pub(super) stride: u32,
     pub(super) exit: Pc,
 }
@@ -239,9 +242,9 @@ pub(super) struct ForLoop {
 pub(super) struct TimeBlock {
     pub(super) timer: u32,
     pub(super) at: Formula,
-    /// Slot that stores the position of the timer's element.
+    /// Variable that stores the position of the timer element of the block.
     pub(super) place: u32,
-    /// Slot that stores the clock at the beginning of the timed block.
+    /// Variable that stores the virtual time at the beginning of the timed block.
     pub(super) began: u32,
 }
 
@@ -252,10 +255,10 @@ pub(super) struct Block {
     pub(super) times: Option<Formula>,
 }
 
-/// Cost of a local block of computing.
+/// Cost of a block of local computing.
 #[derive(Debug)]
 pub(super) enum Cost {
-    /// Time in seconds.
+    /// Time of the block in seconds.
     Time(Formula),
     Work {
         flops: Formula,
@@ -264,7 +267,7 @@ pub(super) enum Cost {
         /// Size of the working set in bytes. `None` means that the working set exceeds every cache.
         working_set: Option<Formula>,
     },
-    /// Time in seconds.
+    /// Random time of the block in seconds.
     Draw { family: DistributionKind, a: Formula, b: Formula },
 }
 
@@ -282,9 +285,9 @@ pub(super) struct Send {
 /// A `recv`, `irecv` or `probe` statement.
 #[derive(Debug)]
 pub(super) struct ReceiveOp {
-    /// Source; `None` means any source.
+    /// Expression for the source; `None` means any source.
     pub(super) from: Option<Formula>,
-    /// Tag; `None` means any tag.
+    /// Expression for the tag; `None` means any tag.
     pub(super) tag: Option<Formula>,
     pub(super) capacity: Option<Formula>,
     pub(super) comm: u32,
@@ -292,7 +295,7 @@ pub(super) struct ReceiveOp {
     pub(super) outputs: CompletionSlots,
 }
 
-/// Whether a statement blocks until it completes.
+/// Whether a communication statement blocks until its operation completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     Blocking,
@@ -300,7 +303,7 @@ pub(super) enum Start {
     Request(Option<RequestName>),
 }
 
-/// Slots that receive the values of a completion.
+/// Variables to which the values of a completion are assigned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CompletionSlots {
     pub(super) source: Option<u32>,
@@ -315,7 +318,8 @@ pub(super) struct WaitOp {
     /// Names of the requests; `None` means all outstanding requests, in the order of their start.
     pub(super) requests: Option<Box<[RequestName]>>,
     pub(super) outputs: CompletionSlots,
-    /// Whether this statement, or the statement that started a request, stores values of the completions in slots.
+    /// Whether variables receive values of the completions, by this statement or by the statement that started a
+    /// request.
     pub(super) reported: bool,
 }
 
@@ -323,9 +327,9 @@ pub(super) struct WaitOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitForm {
     All,
-    /// Waits for one request, with the slot that receives the index of the request.
+    /// Waits for any one request. The variable, if stated, receives the index of the completed request.
     Any(Option<u32>),
-    /// Tests all requests, with the slot that receives whether all requests are complete.
+    /// Tests all requests. The variable, if stated, receives whether all requests are complete.
     Test(Option<u32>),
 }
 
@@ -336,9 +340,9 @@ pub(super) struct CollectiveOp {
     pub(super) comm: u32,
     pub(super) root: Formula,
     pub(super) bytes: Formula,
-    /// Whether the expression `bytes` contains `peer`.
+    /// Whether the expression `bytes` of the collective contains the name `peer`.
     pub(super) by_peer: bool,
-    /// Sizes of the blocks of all ranks of the world, if every caller has the same list.
+    /// Sizes of the blocks of all ranks of MPI_COMM_WORLD, if all callers compute the same list.
     pub(super) shared: Option<OnceLock<Arc<[Bytes]>>>,
     pub(super) algorithm: Option<Algorithm>,
     pub(super) start: Start,

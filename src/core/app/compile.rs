@@ -1,7 +1,8 @@
-//! Compiles the statements of a file to ops: names become slots, requests become numbers, and loops become jumps.
+//! Compiles the statements of an application file to instructions. Names become variable indices, requests become
+//! integers, and loops become jumps.
 //!
-//! The compiler runs when the file is loaded, to find errors that do not depend on the number of ranks. The compiler
-//! runs again for each number of ranks, and then folds all expressions whose values are known.
+//! The compiler runs when mcpsim loads the file, to find errors that do not depend on the number of ranks. The compiler
+//! runs again for each number of ranks, and then replaces all expressions with known values by constants.
 
 mod collective;
 mod control;
@@ -22,7 +23,7 @@ use super::results::of_one_rank;
 use super::scope::{Reach, Scope};
 use super::world::AppWorld;
 
-/// The parts of a file that are compiled to code.
+/// The sections of an application file that are compiled to code.
 #[derive(Clone, Debug)]
 pub(super) struct AppParts<'a> {
     pub(super) lets: Option<Node<'a>>,
@@ -31,14 +32,15 @@ pub(super) struct AppParts<'a> {
     pub(super) results: Option<Node<'a>>,
 }
 
-/// Expected form of a list of statements.
+/// Expected form of a list of statements, for error messages.
 const STATEMENTS: &str = "an array of statements";
 
-/// Greatest nesting depth of statements: below the limit of the TOML reader, so that this module reports the error.
+/// Greatest nesting depth of statements. It is below the limit of the TOML reader, so that this module reports the
+/// error.
 const MAX_DEPTH: u32 = 30;
 
-/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop that never communicates and has a
-/// constant number of iterations above `max_turns` is an error.
+/// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop is an error if it never
+/// communicates and has a constant number of iterations above `max_turns` .
 pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
     let mut compiler = Compiler::new(scope, max_turns);
     compiler.scope.reach = Reach::All;
@@ -67,7 +69,7 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
     })
 }
 
-/// Finds the waits whose completions are not needed, because the engine executes such waits faster.
+/// Finds the waits whose completions the program does not use. The engine executes such waits faster.
 fn find_reported(ops: &mut [Op]) {
     let nothing = CompletionSlots::default();
     let asks =
@@ -85,26 +87,26 @@ struct Compiler<'a> {
     ops: Vec<Op>,
     places: Vec<Arc<str>>,
     operations: Vec<&'static str>,
-    /// Keyword of the statement that is being compiled.
+    /// Keyword of the statement that the compiler compiles at present.
     word: &'static str,
     procedures: Vec<Procedure>,
-    /// For each procedure, the procedures that it calls, in order.
+    /// For each procedure, the procedures that it calls, in the order of the calls.
     calls: Vec<Vec<u32>>,
-    /// Index of the procedure that is being compiled.
+    /// Index of the procedure that the compiler compiles at present.
     current: Option<u32>,
     requests: Vec<String>,
     started: Vec<bool>,
     /// Named requests that statements wait for, with the position of each name in the file.
     waits: Vec<(RequestName, Node<'a>)>,
-    /// Next free slot for a loop.
+    /// Next free variable index for a loop.
     next_slot: u32,
-    /// Number of slots assigned so far.
+    /// Number of variable indices assigned so far.
     slots: u32,
-    /// Number of statements so far that communicate or call a procedure, which may communicate.
+    /// Number of statements compiled so far that communicate, or that call a procedure, which may communicate.
     communicating: u64,
     max_turns: u64,
     depth: u32,
-    /// Names of `[let]` with their slots, and with their values if the values are equal for all ranks.
+    /// Names of `[let]` with their variable indices. A name has also its value, if the value is equal for all ranks.
     lets: Vec<(String, u32, Option<Formula>)>,
 }
 
@@ -143,7 +145,7 @@ impl<'a> Compiler<'a> {
         self.here() - 1
     }
 
-    /// Index of the next op.
+    /// Index of the next instruction.
     fn here(&self) -> Pc {
         self.ops.len() as Pc
     }
@@ -155,7 +157,7 @@ impl<'a> Compiler<'a> {
         slot
     }
 
-    /// Compiles `[let]`, then declares every other name that a statement assigns.
+    /// Compiles the table `[let]`, then declares all other names to which statements assign values.
     fn compile_lets(&mut self, parts: &AppParts<'a>) -> Result<(), ConfigError> {
         if let Some(lets) = &parts.lets {
             for (name, node) in lets.entries("a table of names and expressions")? {
@@ -182,8 +184,8 @@ impl<'a> Compiler<'a> {
             }
         }
         for name in names {
-            // If a statement assigns a name that it must not assign, the error is reported when that statement is
-            // compiled.
+            // If a statement assigns to a name that it must not assign to, the compiler reports the error when it
+            // compiles that statement.
             if self.scope.is_free(name).is_ok() {
                 let slot = self.new_slot();
                 self.scope.add_global(name, slot);
@@ -226,7 +228,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Collects the names that statements within `value` assign, except the names `own`, in the order of the file.
+/// Collects the names to which the statements within `value` assign, except the names `own`, in the order of the file.
 fn assigned_names<'a>(value: &'a toml::Value, own: &[&str], names: &mut Vec<&'a str>) {
     match value {
         toml::Value::Array(items) => items.iter().for_each(|item| assigned_names(item, own, names)),

@@ -1,4 +1,4 @@
-//! Programs of the ranks of an application on a machine, in the form that the engine runs.
+//! Programs of the ranks of an application on a simulated machine, in the form that the engine runs.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::rank::{Program, Rank};
 use super::bind::BoundApp;
 use super::program::AppProgram;
 
-/// The ranks of an application, placed on a machine.
+/// The ranks of an application, placed on a simulated machine.
 pub struct DrivenApp<'a> {
     app: &'a BoundApp,
     platform: Arc<Platform>,
@@ -19,7 +19,7 @@ pub struct DrivenApp<'a> {
 }
 
 impl BoundApp {
-    /// Places the ranks of the application at `sites` of `platform`.
+    /// Places the ranks of the application on the cores `sites` of `platform`.
     pub fn on<'a>(&'a self, platform: Arc<Platform>, sites: &'a [Site]) -> DrivenApp<'a> {
         DrivenApp { app: self, memory: MemoryShares::new(&platform, sites), platform, sites }
     }

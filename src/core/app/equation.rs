@@ -1,5 +1,5 @@
-//! A formula of externally defined quantities, in the expression language of applications. Truth values are converted
-//! to 0 and 1.
+//! A formula in the expression language of applications. Its caller supplies the values of the names. Truth values are
+//! converted to 0 and 1.
 
 use crate::config::ConfigError;
 
@@ -20,13 +20,14 @@ pub struct Equation {
     text: String,
     /// Names that the equation uses but does not define, in the order of their first use.
     names: Vec<String>,
-    /// Definitions in order, each with its name and expression. The slots of definitions follow the slots of `names`.
+    /// Definitions in order, each with its name and expression. The variables of the definitions follow the variables
+    /// of `names`.
     definitions: Vec<(String, Expr)>,
     result: Expr,
 }
 
 impl Equation {
-    /// Parses the equation `text`.
+    /// Parses the equation in `text`.
     ///
     /// # Errors
     /// Description of the error with its column.
@@ -99,7 +100,7 @@ impl Equation {
         &self.text
     }
 
-    /// Names that need values, in the order of their first use.
+    /// Names for which the caller must supply values, in the order of their first use in the equation.
     pub fn names(&self) -> &[String] {
         &self.names
     }
@@ -107,7 +108,7 @@ impl Equation {
     /// Value of the equation if its names have the values `values`, which are in the order of [`Equation::names`].
     ///
     /// # Errors
-    /// Reason for a missing value, such as a division by zero.
+    /// Reason why the equation has no value, such as a division by zero.
     pub fn value(&self, values: &[f64]) -> Result<f64, ConfigError> {
         let mut slots = Slots::new((values.len() + self.definitions.len()) as u32);
         for (slot, value) in (0..).zip(values) {
@@ -133,7 +134,7 @@ fn evaluate(expr: &Expr, slots: &Slots, world: &AppWorld) -> Result<f64, String>
 struct Statement<'a> {
     name: Option<&'a str>,
     body: &'a str,
-    /// Byte offsets of the statement and of its body in the whole text.
+    /// Byte offsets of the statement and of the statement's body in the equation's text.
     start: usize,
     body_start: usize,
     /// Names in the statement other than functions, with their columns in the body.
@@ -169,7 +170,7 @@ impl<'a> Statement<'a> {
         self
     }
 
-    /// Names in the statement that are not in `defined`, with their columns in the body.
+    /// Names in the statement that `defined` does not contain, with their columns in the body.
     fn free(&self, defined: &[&str]) -> Result<Vec<(&'a str, usize)>, SyntaxError> {
         let free = self.words.iter().filter(|(word, _)| !defined.contains(word));
         free.map(|(word, column)| {
@@ -192,7 +193,7 @@ fn wrong(text: &str, start: usize, SyntaxError { column, what }: SyntaxError) ->
     ConfigError::new(format!("formula \"{text}\": column {column}: {what}"))
 }
 
-/// Converts truth values of `expr` to 1 and 0.
+/// Converts a truth value of `expr` to 1 or 0.
 fn number(expr: Expr) -> Expr {
     let expr = within(expr);
     if is_truth(&expr) {
@@ -202,7 +203,7 @@ fn number(expr: Expr) -> Expr {
     expr
 }
 
-/// Converts operands of `expr` to numbers if its operators require numbers.
+/// Converts the operands of `expr` to numbers if the operators of `expr` require numbers.
 fn within(expr: Expr) -> Expr {
     match expr {
         Expr::Negate(a) => Expr::Negate(Box::new(number(*a))),

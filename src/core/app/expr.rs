@@ -1,4 +1,5 @@
-//! Compiled expressions, in which names are slots and constants are folded. Module `parser` defines the syntax.
+//! Compiled expressions. The compiler replaces names by variable indices, and constant subexpressions by their values.
+//! Module `parser` defines the syntax.
 
 use super::functions::NumericFunction;
 use super::grid::NONE;
@@ -12,28 +13,28 @@ use super::world::AppWorld;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
     Const(Value),
-    /// A variable of the rank: its slot, and its name for messages.
+    /// A variable of the rank: the variable's index, and its name for messages.
     Name(u32, Box<str>),
     Rank,
-    /// Number of ranks, if the expression is compiled before it is known.
+    /// Number of ranks, if the expression was compiled before the number of ranks is known.
     Size,
-    /// Seed of the run, if the expression is compiled before it is known.
+    /// Seed of the run, if the expression was compiled before the seed is known.
     Seed,
-    /// Rank to which a block of a v-collective is sent, or from which it is received.
+    /// Rank to which a block of a v-collective (such as alltoallv) is sent, or from which it is received.
     Peer,
     Negate(Box<Expr>),
     Not(Box<Expr>),
     Binary(Binary, Box<(Expr, Expr)>),
     And(Box<(Expr, Expr)>),
     Or(Box<(Expr, Expr)>),
-    /// Condition, value if the condition holds, value otherwise.
+    /// Conditional expression: condition, value if the condition is true, value otherwise.
     If(Box<(Expr, Expr, Expr)>),
     Call(NumericFunction, Box<[Expr]>),
-    /// Function of the grid with this number.
+    /// Function of the grid with this index.
     Grid(GridFunction, u32, Box<[Expr]>),
     CommRank(u32),
     CommSize(u32),
-    /// Function of the times that all ranks measured in one element of the timer with this number.
+    /// Function of the times that all ranks measured in one element of the timer with this index.
     Timer(TimerFunction, u32, Box<Expr>),
 }
 
@@ -42,11 +43,11 @@ pub(super) enum Expr {
 pub(super) enum GridFunction {
     /// `coord(g, d)` of this rank, or `coord(g, d, r)` of rank r.
     Coord,
-    /// `dims(g, d)`
+    /// `dims(g, d)`: extent of dimension d of grid g.
     Dims,
-    /// `neighbor(g, d, distance)`
+    /// `neighbor(g, d, distance)`: rank at this distance along dimension d of grid g.
     Neighbor,
-    /// `rank_at(g, x, y, …)`
+    /// `rank_at(g, x, y, …)`: rank at these coordinates of grid g.
     RankAt,
 }
 
@@ -74,8 +75,8 @@ impl Expr {
         }
     }
 
-    /// Evaluates an expression of whole numbers. `None` means that [`Expr::evaluate`] must be called; no random number
-    /// has been drawn in this case. Most expressions of a run have a value here, which stays in registers.
+    /// Evaluates an expression of integers. `None` means that the caller must call [`Expr::evaluate`]; no random number
+    /// has been drawn in this case. For most expressions of a run, this function returns the value in registers.
     #[inline]
     pub(super) fn int(&self, env: &mut Env<'_>) -> Option<i64> {
         match self {
@@ -105,7 +106,7 @@ impl Expr {
         match self {
             Expr::Binary(op, sides) => op.compare_ints(sides.0.int(env)?, sides.1.int(env)?),
             Expr::Not(a) => a.test(env).map(|holds| !holds),
-            // The second operand is not evaluated if the first determines the result.
+            // The second operand is not evaluated if the first operand determines the result.
             Expr::And(sides) => {
                 if sides.0.test(env)? {
                     sides.1.test(env)
@@ -172,8 +173,8 @@ impl Expr {
             }
     }
 
-    /// Replaces an expression of constants by its value. A constant expression without a value (such as 1 / 0) is
-    /// unchanged, and fails only when it is evaluated.
+    /// Replaces a constant expression by its value. A constant expression without a value (such as 1 / 0) is unchanged,
+    /// and fails only when the rank evaluates it.
     pub(super) fn fold(self) -> Expr {
         let constant = |e: &Expr| e.constant().is_some();
         let ready = match &self {

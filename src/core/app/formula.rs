@@ -1,11 +1,11 @@
-//! An expression with its key and text, which errors state.
+//! An expression together with its key and text, which error messages state.
 
 use crate::units::Bytes;
 
 use super::expr::{Env, Expr};
 use super::value::{Binary, EvalError, Evaluated, Value};
 
-/// An expression of the file.
+/// An expression in an application file.
 #[derive(Clone, Debug)]
 pub(super) struct Formula {
     pub(super) expr: Expr,
@@ -20,12 +20,12 @@ impl Formula {
         Formula { expr, name: format!("{key} = {text}").into() }
     }
 
-    /// Creates a formula for a number that is not stated in the file.
+    /// Creates a formula for an integer that the file does not state.
     pub(super) fn constant(n: i64) -> Self {
         Formula { expr: Expr::Const(Value::Int(n)), name: "".into() }
     }
 
-    /// Creates a formula whose errors are explained by the caller.
+    /// Creates a formula without key and text. The caller explains the errors of the formula.
     pub(super) fn unnamed(expr: Expr) -> Self {
         Formula { expr, name: "".into() }
     }
@@ -104,7 +104,7 @@ impl Formula {
         }))
     }
 
-    /// Adds the key and text of this expression to `fault`.
+    /// Adds the key and text of this expression to the error `fault`.
     #[cold]
     pub(super) fn explain(&self, fault: &EvalError) -> EvalError {
         if self.name.is_empty() { fault.clone() } else { EvalError::new(format!("{}: {fault}", self.name)) }

@@ -52,7 +52,7 @@ functions! {
 }
 
 impl NumericFunction {
-    /// Whether the function draws a random number of the rank.
+    /// Whether the function draws a random number.
     pub(super) fn is_random(self) -> bool {
         matches!(self, NumericFunction::Random | NumericFunction::Randint)
     }
@@ -126,9 +126,9 @@ impl NumericFunction {
         Ok(best)
     }
 
-    /// Number of elements that process `i` of `p` has if `n` elements are distributed. The distribution is either
-    /// even, with one element more for the first processes, or in blocks that are assigned cyclically from process 0
-    /// on (ScaLAPACK's NUMROC).
+    /// Number of elements that process `i` of `p` has if `n` elements are distributed. In an even distribution, the
+    /// first processes may have one element more. In a block-cyclic distribution, blocks are assigned cyclically,
+    /// starting with process 0 (ScaLAPACK's NUMROC).
     fn share(self, arguments: &[Expr], env: &mut Env<'_>) -> Evaluated {
         let mut whole = |index: usize| arguments[index].evaluate(env)?.whole();
         let cyclic = self == NumericFunction::CyclicShare;

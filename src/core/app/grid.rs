@@ -1,8 +1,8 @@
-//! Cartesian grids over the world's ranks (MPI-3.1, section 7.5): row-major, the last dimension varies fastest.
+//! Cartesian grids of all ranks (MPI-3.1, section 7.5): row-major, the last dimension varies fastest.
 
 use super::value::{EvalError, Evaluated};
 
-/// Value for MPI_PROC_NULL in expressions. A message to this peer is not sent.
+/// Value of MPI_PROC_NULL in expressions. A message to this peer is not sent.
 pub(super) const NONE: i64 = -1;
 
 /// A Cartesian grid. The product of its extents is the number of ranks.
@@ -14,7 +14,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Creates a grid of `ranks` ranks. [`dims_create`] chooses the extents that are 0. `periodic` has one entry per
-    /// dimension. `None` if the product of the extents cannot be `ranks`.
+    /// dimension. Returns `None` if the product of the extents cannot be `ranks`.
     pub(super) fn new(dims: &[u32], periodic: &[bool], ranks: u32) -> Option<Self> {
         debug_assert_eq!(dims.len(), periodic.len());
         Some(Grid { dims: dims_create(ranks, dims)?, periodic: periodic.into() })
@@ -30,18 +30,18 @@ impl Grid {
         self.dims[d + 1..].iter().product()
     }
 
-    /// The extent of dimension `d`.
+    /// Extent of the grid in dimension `d`.
     pub(super) fn extent(&self, d: i64) -> Evaluated<i64> {
         Ok(i64::from(self.dims[self.dimension(d)?]))
     }
 
-    /// The coordinate of `rank` in dimension `d`.
+    /// Coordinate of `rank` in dimension `d`.
     pub(super) fn coord(&self, rank: u32, d: i64) -> Evaluated<i64> {
         let d = self.dimension(d)?;
         Ok(i64::from(rank / self.stride(d) % self.dims[d]))
     }
 
-    /// Rank at `distance` from `rank` along dimension `d`; [`NONE`] beyond a border.
+    /// Rank at `distance` from `rank` along dimension `d`; [`NONE`] beyond the border of a non-periodic dimension.
     pub(super) fn neighbor(&self, rank: u32, d: i64, distance: i64) -> Evaluated<i64> {
         let index = self.dimension(d)?;
         let here = self.coord(rank, d)?;
@@ -49,7 +49,8 @@ impl Grid {
         Ok(there.map_or(NONE, |there| i64::from(rank) + (there - here) * i64::from(self.stride(index))))
     }
 
-    /// Rank at the coordinates `coords`, one per dimension; [`NONE`] if a coordinate is beyond a border.
+    /// Rank at the coordinates `coords`, one per dimension; [`NONE`] if a coordinate is beyond the border of a
+    /// non-periodic dimension.
     pub(super) fn rank_at(&self, coords: &[i64]) -> Evaluated<i64> {
         debug_assert_eq!(coords.len(), self.dims.len());
         let mut rank = 0;
@@ -62,7 +63,7 @@ impl Grid {
         Ok(rank)
     }
 
-    /// Colour of `rank` in MPI_Cart_sub, equal for ranks that differ only in the kept dimensions.
+    /// Colour of `rank` in MPI_Cart_sub, which is equal for ranks that differ only in the kept dimensions.
     pub(super) fn color(&self, rank: u32, keep: &[bool]) -> i64 {
         let dropped = (0..self.dims.len()).filter(|&d| !keep[d]);
         dropped.fold(0, |color, d| color * i64::from(self.dims[d]) + i64::from(rank / self.stride(d) % self.dims[d]))
@@ -75,8 +76,8 @@ impl Grid {
 }
 
 /// Implements MPI_Dims_create: replaces the zeros of `dims` so that the product of the extents is `ranks`. Each prime
-/// factor, in descending order, multiplies the smallest chosen extent so far. The chosen extents do not increase with
-/// the dimension. `None` if the product of the nonzero extents does not divide `ranks`.
+/// factor, in descending order, multiplies the extent that is smallest so far. The chosen extents do not increase with
+/// the dimension. Returns `None` if the product of the nonzero extents does not divide `ranks`.
 pub(super) fn dims_create(ranks: u32, dims: &[u32]) -> Option<Box<[u32]>> {
     let given =
         dims.iter().filter(|&&extent| extent > 0).try_fold(1u32, |product, &extent| product.checked_mul(extent))?;
@@ -133,7 +134,8 @@ mod tests {
 
     #[test]
     fn neighbours_end_at_borders_and_wrap_where_periodic() {
-        // The rows of the grid are ranks 0 1 2 and 3 4 5. The first dimension is open, the second periodic.
+        // The rows of the grid are ranks 0 1 2 and ranks 3 4 5. The first dimension is not periodic; the second
+        // dimension is periodic.
         let grid = Grid::new(&[2, 3], &[false, true], 6).unwrap();
         let neighbor = |rank, d, distance| grid.neighbor(rank, d, distance).unwrap();
         assert_eq!((neighbor(4, 0, -1), neighbor(4, 0, 1)), (1, NONE));

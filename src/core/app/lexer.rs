@@ -11,10 +11,10 @@ pub(super) struct SyntaxError {
     pub(super) what: String,
 }
 
-/// A token of an expression.
+/// A token (smallest syntactic unit) of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
-    /// A number, multiplied by its unit.
+    /// A numeric literal, multiplied by its unit.
     Number(Value),
     /// A name or a keyword of the expression language.
     Word(&'a str),
@@ -26,13 +26,13 @@ pub(super) enum Token<'a> {
 /// Operators that are words.
 pub(super) const KEYWORDS: [&str; 5] = ["and", "or", "not", "if", "else"];
 
-/// Operators and brackets. Longer symbols are first, because the first match is taken.
+/// Operators and brackets. Longer symbols are first, because the lexer uses the first symbol that matches.
 const SYMBOLS: [&str; 22] = [
     "**", "//", "==", "!=", "<=", ">=", "&&", "||", "+", "-", "*", "/", "%", "<", ">", "(", ")", "[", "]", ",", "!",
     "=",
 ];
 
-/// Greatest number of tokens of an expression. The limit protects the stack.
+/// Greatest number of tokens of an expression. The limit prevents a stack overflow.
 const MAX_TOKENS: usize = 1000;
 
 /// Splits `text` into tokens, the last of which is [`Token::End`].

@@ -1,4 +1,4 @@
-//! Loads an application file: its top-level keys and parameters.
+//! Loads an application file: its top-level keys and its parameters.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,10 +21,10 @@ use super::world::AppWorld;
 const KEYS: [&str; 12] =
     ["name", "about", "params", "let", "grids", "comms", "timers", "procedures", "main", "results", "tasks", "run"];
 
-/// Top-level keys that a file may contain only together with `main`.
+/// Top-level keys that an application file may contain only together with `main`.
 const OF_STATEMENTS: [&str; 7] = ["let", "grids", "comms", "timers", "procedures", "main", "results"];
 
-/// A described application that was read and checked. Its parameters have values.
+/// A described application that mcpsim has read and checked. All its parameters have values.
 #[derive(Clone, Debug)]
 pub struct App {
     document: Document,
@@ -33,11 +33,11 @@ pub struct App {
 }
 
 impl App {
-    /// Loads the application of `document`. Entries of `overrides` whose key begins with `app` replace the defaults
-    /// of its parameters.
+    /// Loads the application in `document`. An override whose key begins with `app` replaces the default of a
+    /// parameter.
     ///
     /// # Errors
-    /// Any error in the file that does not depend on the number of ranks, and overrides of unknown parameters.
+    /// Any error in the file that does not depend on the number of ranks, or an override of an unknown parameter.
     pub fn load(mut document: Document, overrides: &[Override]) -> Result<App, ConfigError> {
         if let Some(key) = document.table().keys().find(|key| !KEYS.contains(&key.as_str())) {
             let hint = match did_you_mean(key, KEYS) {
@@ -88,7 +88,7 @@ impl App {
         &self.name
     }
 
-    /// Whether the application consists of fragments.
+    /// Whether the application is task-based, that is, consists of data and computation fragments.
     pub fn has_fragments(&self) -> bool {
         self.document.table().contains_key("tasks")
     }
@@ -98,17 +98,17 @@ impl App {
         self.document.table().get("about").and_then(toml::Value::as_str)
     }
 
-    /// Returns the document, which errors about the contents of `run_table` name.
+    /// Returns the document of the application, which errors about the contents of `run_table` name.
     pub fn document(&self) -> &Document {
         &self.document
     }
 
-    /// Run settings that the file suggests (table `[run]`), if any.
+    /// Run settings that the application file suggests (table `[run]`), if any.
     pub fn run_table(&self) -> Option<&toml::Table> {
         self.document.table().get("run").and_then(toml::Value::as_table)
     }
 
-    /// Returns the whole file, in which the value of every parameter replaces its expression.
+    /// Returns the whole application file, with the value of every parameter instead of its expression.
     pub fn config(&self) -> toml::Table {
         let mut table = self.document.table().clone();
         if let Some(params) = table.get_mut("params").and_then(toml::Value::as_table_mut) {
@@ -129,8 +129,7 @@ impl App {
         (self.document.name().to_owned(), self.document.text().clone())
     }
 
-    /// Returns the application with messages that refer to `file`, the original of which the application's file is a
-    /// copy.
+    /// Returns the application with messages that refer to `file`. The application's own file is a copy of `file`.
     pub fn copied_from(self, file: (String, Arc<str>)) -> Self {
         App { document: self.document.copied_from(file), ..self }
     }
@@ -138,8 +137,8 @@ impl App {
     /// Compiles the application for a number of ranks.
     ///
     /// # Errors
-    /// The number of ranks does not fit a grid; an expression of a communicator has no value for a rank; a loop never
-    /// communicates and has a constant number of iterations above the limit; or some fragments cannot be executed.
+    /// The number of ranks does not fit a grid; an expression of a communicator has no value for a rank; a loop without
+    /// communication has a constant number of iterations above the limit; or some fragments can never be executed.
     pub fn bind(&self, target: TargetMachine) -> Result<BoundApp, ConfigError> {
         if let Some(node) = Node::top(&self.document, "tasks") {
             let scope = self.scope(Some((target.ranks, target.seed)));
@@ -169,7 +168,7 @@ impl App {
     }
 }
 
-/// Whether the option `--set` in `over` sets a permitted key of `[tasks]`.
+/// Whether the option `--set` in `over` sets a key of `[tasks]` that options may set.
 fn is_of_tasks(document: &Document, over: &Override) -> bool {
     let key = |place: usize| over.key.get(place).map_or("", String::as_str);
     over.key.len() == 3
@@ -180,7 +179,7 @@ fn is_of_tasks(document: &Document, over: &Override) -> bool {
 
 fn missing_main(document: &Document) -> ConfigError {
     let file = document.name();
-    // In TOML a key after [params] belongs to params, regardless of indentation.
+    // In TOML, a key after `[params]` belongs to the table `params`, regardless of indentation.
     let inside = |value: &toml::Value| value.as_table().is_some_and(|table| table.contains_key("main"));
     match document.table().iter().find(|(_, value)| inside(value)) {
         Some((key, _)) => {
@@ -207,7 +206,7 @@ fn check_override(document: &Document, over: &Override) -> Result<(), ConfigErro
     Err(ConfigError::new(format!("--set {}: {} has no parameter \"{key}\", {expected}", over.text, document.name())))
 }
 
-/// Values of `[params]`, each of which may use the previous ones.
+/// Values of the parameters in `[params]`. The expression of a parameter may use the previous parameters.
 fn params(document: &Document) -> Result<BTreeMap<String, Value>, ConfigError> {
     let mut scope = Scope::new(BTreeMap::new(), None);
     let (world, slots) = (AppWorld::default(), Slots::new(0));

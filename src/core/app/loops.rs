@@ -1,4 +1,4 @@
-//! Loops and procedure calls of a rank: jumps that may never end, and the counter that stops an endless loop.
+//! Loops and procedure calls of a rank: jumps, and the counter that stops an endless loop.
 
 use super::code::{Code, Op};
 use super::program::{ProgramState, SharedProgram};
@@ -66,8 +66,8 @@ impl ProgramState {
                 self.pc = if n > 0 { *body } else { self.pc + 1 };
             }
             Op::Call { procedure, arguments } => {
-                // The called procedure has its own slots and is not running, so assigning one parameter does not
-                // change the other arguments.
+                // The called procedure is not running and has its own variables. The assignment of a parameter
+                // therefore does not change the other arguments.
                 for (slot, argument) in arguments {
                     let value = argument.value(&mut self.env(code))?;
                     self.slots.set(*slot, value);

@@ -1,5 +1,5 @@
-//! Messages and collectives of a rank: evaluates expressions to calls, and converts ranks of communicators to world
-//! ranks.
+//! Messages and collectives of a rank. Evaluates expressions to engine calls, and converts ranks of communicators to
+//! world ranks.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use super::grid::NONE;
 use super::program::ProgramState;
 use super::value::{EvalError, Evaluated};
 
-/// A message without mode and payload. Its numbers stay in registers until the call is written.
+/// Destination, tag and size of a message, without mode and payload. The fields stay in registers until the engine call
+/// is written.
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     to: Rank,
@@ -42,7 +43,7 @@ impl Address {
 const MAX_TAG: i64 = i32::MAX as i64;
 
 impl ProgramState {
-    /// Call for `recv` or `irecv`; `None` if the source is MPI_PROC_NULL.
+    /// Engine call for `recv` or `irecv`; `None` if the source is MPI_PROC_NULL.
     #[inline(always)]
     pub(super) fn receive(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let Some(pattern) = self.pattern(code, receive)? else {
@@ -58,7 +59,7 @@ impl ProgramState {
         }))
     }
 
-    /// Call for `sendrecv`. The send or the receive may be missing.
+    /// Engine call for `sendrecv`. The statement may lack the send or the receive.
     pub(super) fn exchange(&mut self, code: &Code, send: &Send, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
         let message = self.message(code, send)?;
         let pattern = self.pattern(code, receive)?;
@@ -77,7 +78,7 @@ impl ProgramState {
         Ok(self.address(code, send)?.map(|address| address.message(send.mode)))
     }
 
-    /// Destination of a send; `None` for MPI_PROC_NULL.
+    /// Destination of a send; `None` if it is MPI_PROC_NULL.
     #[inline(always)]
     pub(super) fn address(&mut self, code: &Code, send: &Send) -> Evaluated<Option<Address>> {
         let Some(to) = self.peer(code, &send.to, send.comm)? else { return Ok(None) };
@@ -91,7 +92,7 @@ impl ProgramState {
         Ok(Some(Address { to, context, tag, size }))
     }
 
-    /// Pattern of a receive or probe; `None` for MPI_PROC_NULL.
+    /// Pattern of a receive or probe; `None` if the source is MPI_PROC_NULL.
     #[inline(always)]
     pub(super) fn pattern(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Pattern>> {
         let from = match &receive.from {
@@ -114,7 +115,7 @@ impl ProgramState {
         Ok(Some(Pattern { from, context, tag, capacity, buffer: Default::default() }))
     }
 
-    /// World rank of a peer; `None` for MPI_PROC_NULL.
+    /// World rank of a peer; `None` if the peer is MPI_PROC_NULL.
     #[inline(always)]
     fn peer(&mut self, code: &Code, formula: &Formula, comm: u32) -> Evaluated<Option<u32>> {
         let peer = formula.whole(&mut self.env(code))?;
@@ -176,7 +177,7 @@ impl ProgramState {
         })
     }
 
-    /// Data sizes of a collective. The table of [`Sizes`] defines the meaning.
+    /// Data sizes of a collective. The table in [`Sizes`] defines the meaning of the sizes.
     fn sizes(&mut self, code: &Code, op: &CollectiveOp, me: u32, size: u32, root: u32) -> Evaluated<Sizes> {
         let mut env = self.env(code);
         let own_block = match op.collective {
@@ -197,7 +198,7 @@ impl ProgramState {
         };
         let blocks: Arc<[Bytes]> = (0..size).map(&mut block).collect::<Evaluated<_>>()?;
         if let Some(shared) = &op.shared {
-            // All ranks compute the same list, so it does not matter which rank stores it.
+            // All ranks compute the same list of block sizes, so any rank may store the list.
             let _ = shared.set(blocks.clone());
         }
         Ok(Sizes::Each(blocks))

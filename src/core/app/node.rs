@@ -1,4 +1,4 @@
-//! A value of the file with its position, which errors state.
+//! A value in an application file with its position, which errors state.
 
 use std::fmt::Display;
 
@@ -11,7 +11,7 @@ use super::parser;
 use super::scope::Scope;
 use super::value::Value;
 
-/// A value of the file and its dotted path.
+/// A value in an application file and its dotted path.
 #[derive(Clone, Debug)]
 pub(super) struct Node<'a> {
     document: &'a Document,
@@ -19,7 +19,7 @@ pub(super) struct Node<'a> {
     pub(super) value: &'a toml::Value,
 }
 
-/// A table that has been checked to have only known keys.
+/// A table in an application file that contains only known keys.
 #[derive(Clone, Debug)]
 pub(super) struct Fields<'a> {
     pub(super) node: Node<'a>,
@@ -27,12 +27,12 @@ pub(super) struct Fields<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Top-level value of `key`, if present.
+    /// Value of the top-level key `key`, if the document has the key.
     pub(super) fn top(document: &'a Document, key: &str) -> Option<Self> {
         document.table().get(key).map(|value| Node { document, path: key.to_owned(), value })
     }
 
-    /// Position of the value: `main[0].send.to of app.toml:3`.
+    /// Position of the value in the file: `main[0].send.to of app.toml:3`.
     pub(super) fn place(&self) -> String {
         self.document.place_in_lists(&self.path)
     }
@@ -56,20 +56,20 @@ impl<'a> Node<'a> {
         self.value.as_str().ok_or_else(|| self.expected(expected))
     }
 
-    /// Elements of an array.
+    /// Elements of the value, which must be an array.
     pub(super) fn items(&self, expected: impl Display) -> Result<Vec<Node<'a>>, ConfigError> {
         let items = self.value.as_array().ok_or_else(|| self.expected(expected))?;
         let item = |(index, value)| Node { document: self.document, path: format!("{}[{index}]", self.path), value };
         Ok(items.iter().enumerate().map(item).collect())
     }
 
-    /// Entries of a table with arbitrary keys, in the order of the file.
+    /// Keys and values of a table with arbitrary keys, in the order of the file.
     pub(super) fn entries(&self, expected: impl Display) -> Result<Vec<(&'a str, Node<'a>)>, ConfigError> {
         let table = self.value.as_table().ok_or_else(|| self.expected(expected))?;
         Ok(table.iter().map(|(key, value)| (key.as_str(), self.child(key, value))).collect())
     }
 
-    /// Reads a table with no keys other than `known`.
+    /// Reads a table that must have no keys other than `known`.
     pub(super) fn fields(&self, expected: impl Display, known: &[&str]) -> Result<Fields<'a>, ConfigError> {
         let table = self.value.as_table().ok_or_else(|| self.expected(expected))?;
         if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
         Ok(Fields { node: self.clone(), table })
     }
 
-    /// Reads a value of any type supported by serde.
+    /// Reads the value as any type supported by serde.
     pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, ConfigError> {
         self.document.deserialize_value(&self.path, self.value.clone())
     }
@@ -91,7 +91,7 @@ impl<'a> Node<'a> {
         Node { document: self.document, path: format!("{}.{key}", self.path), value }
     }
 
-    /// Reads an expression.
+    /// Reads the value as an expression.
     pub(super) fn formula(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         let expr = match self.value {
             toml::Value::Integer(n) => super::expr::Expr::Const(Value::Int(*n)),
@@ -109,7 +109,8 @@ impl<'a> Node<'a> {
         ConfigError::new(format!("{} in {}, character {column}: {what}", found(self.value), self.place()))
     }
 
-    /// Reads an expression of a time. Units in expressions are only factors, but a size such as `8 KiB` is an error.
+    /// Reads the value as an expression of a time. Units in expressions are only factors, but a size such as `8 KiB` is
+    /// an error.
     pub(super) fn time(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.ends_with('B') && text.parse::<Bytes>().is_ok() => {
@@ -119,7 +120,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Reads an expression of a size. A time such as `2 us` is an error.
+    /// Reads the value as an expression of a size. A time such as `2 us` is an error.
     pub(super) fn size(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.parse::<SimSpan>().is_ok() && text.parse::<Bytes>().is_err() => {
@@ -131,12 +132,12 @@ impl<'a> Node<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Expression of a time at `key`.
+    /// Expression of a time that is the value of `key`.
     pub(super) fn time(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
         self.get(key).map(|node| node.time(scope)).transpose()
     }
 
-    /// Expression of a size at `key`.
+    /// Expression of a size that is the value of `key`.
     pub(super) fn size(&self, key: &str, scope: &Scope) -> Result<Option<Formula>, ConfigError> {
         self.get(key).map(|node| node.size(scope)).transpose()
     }
@@ -155,7 +156,7 @@ impl<'a> Fields<'a> {
         self.get(key).map(|node| node.formula(scope)).transpose()
     }
 
-    /// Expression at `key`, or the number `default`.
+    /// Expression that is the value of `key`; if the table lacks the key, the integer `default`.
     pub(super) fn formula_or(&self, key: &str, default: i64, scope: &Scope) -> Result<Formula, ConfigError> {
         Ok(self.formula(key, scope)?.unwrap_or_else(|| Formula::constant(default)))
     }
@@ -170,7 +171,7 @@ pub(super) fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// Text of a value in messages.
+/// Text of a value for error messages.
 pub(super) fn found(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => quoted(text),

@@ -11,7 +11,7 @@ use super::scope::Scope;
 use super::timers::TimerFunction;
 use super::value::{Binary, Value};
 
-/// Greatest nesting depth of an expression. The limit protects the stack.
+/// Greatest nesting depth of an expression. The limit prevents a stack overflow.
 const MAX_DEPTH: u32 = 100;
 
 /// Compiles the expression `text` with the names of `scope`.
@@ -25,7 +25,7 @@ pub(super) fn parse(text: &str, scope: &Scope) -> Result<Expr, SyntaxError> {
     }
 }
 
-/// Compiles `name` or `name[index, from to last, …]`, optionally followed by `if condition`.
+/// Compiles a reference to fragments: `name` or `name[index, from to last, …]`, optionally followed by `if condition`.
 pub(super) fn parse_reference(text: &str, scope: &Scope) -> Result<ReferenceForm, SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, scope };
     let Token::Word(name) = parser.take() else {
@@ -51,7 +51,7 @@ pub(super) fn parse_reference(text: &str, scope: &Scope) -> Result<ReferenceForm
     }
 }
 
-/// Compiles `expression` or `first to last`.
+/// Compiles an index range: `expression` or `first to last`.
 pub(super) fn parse_range(text: &str, scope: &Scope) -> Result<(Expr, Option<Expr>), SyntaxError> {
     let mut parser = Parser { tokens: tokens(text)?, next: 0, depth: 0, scope };
     let range = parser.range()?;
@@ -61,11 +61,11 @@ pub(super) fn parse_range(text: &str, scope: &Scope) -> Result<(Expr, Option<Exp
     }
 }
 
-/// A reference to members of a family.
+/// A reference to members of a family of fragments.
 #[derive(Clone, Debug)]
 pub(super) struct ReferenceForm {
     pub(super) name: String,
-    /// For each dimension, an index, or the first and last index of a range.
+    /// For each dimension of the family, an index, or the first and last index of a range.
     pub(super) indices: Vec<(Expr, Option<Expr>)>,
     pub(super) condition: Option<Expr>,
 }
@@ -88,7 +88,7 @@ impl<'a> Parser<'a> {
         self.tokens[self.next].1
     }
 
-    /// Takes the next token. At the end of the text, returns [`Token::End`] again.
+    /// Returns the next token and advances. At the end of the text, returns [`Token::End`] again.
     fn take(&mut self) -> Token<'a> {
         let token = self.peek().clone();
         self.next = (self.next + 1).min(self.tokens.len() - 1);

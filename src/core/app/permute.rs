@@ -1,4 +1,4 @@
-//! Pseudo-random permutations without memory: a Feistel network over the next power of four, iterated until the
+//! Pseudo-random permutations that need no memory: a Feistel network over the next power of four, iterated until the
 //! result is within the range (Black and Rogaway 2002, "Ciphers with arbitrary finite domains").
 
 const ROUNDS: u64 = 4;
@@ -21,9 +21,9 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// Applies `network` until the result is below `n`. `n` is more than a quarter of the power of four, so fewer than
-/// four iterations are needed on average. The iteration terminates because the network is a bijection and `i` itself
-/// is below `n`.
+/// Applies `network` until the result is below `n`. `n` is more than a quarter of the network's range, which is a power
+/// of four, so fewer than four iterations are needed on average. The iteration terminates because the network is a
+/// bijection and `i` itself is below `n`.
 fn walk(i: u64, n: u64, network: impl Fn(u32, u64) -> u64) -> u64 {
     let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
     let half = bits.div_ceil(2).max(1);

@@ -1,5 +1,5 @@
-//! Program of a rank of a described application: a program counter, the values of variables, and the outstanding
-//! requests.
+//! Program of a rank of a described application. Its state is a program counter, the values of variables, and the
+//! outstanding requests.
 
 use std::sync::Arc;
 
@@ -35,10 +35,10 @@ pub(super) struct SharedProgram {
 /// Program of a rank of a described application.
 #[derive(Debug)]
 pub enum AppProgram {
-    /// The rank executes statements.
+    /// The program of the rank executes statements.
     #[doc(hidden)]
     Statements(RankProgram),
-    /// The rank manages and executes fragments.
+    /// The program of the rank is the task manager of an MPI process.
     #[doc(hidden)]
     Fragments(FragmentProgram),
 }
@@ -50,7 +50,7 @@ pub struct RankProgram {
     pub(super) state: ProgramState,
 }
 
-/// Program of a process that executes fragments.
+/// Program of an MPI process that executes the fragments of a task-based application.
 #[derive(Debug)]
 pub struct FragmentProgram(pub(super) Box<TaskProgram>);
 
@@ -68,7 +68,7 @@ pub(super) struct ProgramState {
     /// The rank's share of the caches in bytes. The type is f32 to save memory, because there may be millions of
     /// ranks.
     pub(super) cache: f32,
-    /// Whether the op at `pc` has made a call whose reply has not arrived.
+    /// Whether the instruction at `pc` has made a call to which the engine has not replied.
     called: bool,
 }
 
@@ -163,19 +163,19 @@ impl Describe for AppProgram {
 }
 
 impl ProgramState {
-    /// Creates a state at `pc` with nothing in progress.
+    /// Creates a state with program counter `pc` and without outstanding requests.
     pub(super) fn new(slots: Slots, rank: Rank, pc: Pc, memory_share: MemoryPart) -> Self {
         let (outstanding, random) = (Outstanding::default(), Random::default());
         let (bandwidth, cache) = (memory_share.bandwidth, memory_share.cache as f32);
         ProgramState { rank, pc, slots, outstanding, random, turns: 0, bandwidth, cache, called: false }
     }
 
-    /// Executes code that makes no calls except the end, a failure and yields.
+    /// Executes code that computes results. Such code makes no calls except the end, a failure and yields.
     pub(super) fn work_out(&mut self, shared: &SharedProgram) -> Call {
         self.run(shared, SimTime::ZERO, &mut None)
     }
 
-    /// Handles the reply to the last call, if the program needs it.
+    /// Handles the engine's reply to the last call, if the program needs the reply.
     #[inline]
     fn answered(&mut self, code: &Code, reply: ReplyKind<'_>) {
         if !self.called {
@@ -195,7 +195,7 @@ impl ProgramState {
         self.pc += 1;
     }
 
-    /// Executes ops until the next call, at the simulated time `clock`. Returns the call instead of a `Result`,
+    /// Executes instructions until the next engine call, at the virtual time `clock`. The return type is not `Result`,
     /// because copying a call costs as much as constructing it.
     #[inline]
     fn run(&mut self, shared: &SharedProgram, clock: SimTime, aside: &mut Aside) -> Call {
@@ -211,7 +211,7 @@ impl ProgramState {
         loop {
             match &code.ops[self.pc as usize] {
                 Op::Send(send) => {
-                    // The code has two returns, so that the message is constructed in place.
+                    // The code has two return statements, so that the message is constructed in place.
                     if let Some(address) = attempt!(self.address(code, send)) {
                         if send.start == Start::Blocking {
                             return self.communicate(Call::Send(address.message(send.mode)));
@@ -320,7 +320,7 @@ impl ProgramState {
         call
     }
 
-    /// Resets the number of loop iterations without communication, after a successful test or probe.
+    /// Resets the count of loop iterations without communication, after a successful test or probe.
     pub(super) fn progressed(&mut self) {
         self.turns = 0;
     }
@@ -332,7 +332,7 @@ impl ProgramState {
         }
     }
 
-    /// Position of the next op and of the calling statements, with lines if known.
+    /// Position of the next statement and of the calling statements, with lines in the file if known.
     pub(super) fn position(&self, code: &Code) -> String {
         let mut text = code.place_in_errors(self.pc);
         let mut pc = self.pc;

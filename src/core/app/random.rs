@@ -1,5 +1,5 @@
-//! Random numbers of a rank. Each rank has its own generator, seeded by the run's seed and the rank. A random number
-//! therefore depends only on the seed, the rank, and the rank's previous random numbers.
+//! Random numbers of a simulated rank. Each rank has its own generator, seeded by the run's seed and the rank. A random
+//! number therefore depends only on the seed, the rank, and the rank's previous random numbers.
 
 use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal, StandardNormal, Weibull};
@@ -8,25 +8,25 @@ use rand_pcg::Pcg64Mcg;
 use super::permute::mix;
 use super::value::{EvalError, Evaluated};
 
-/// Random number generator of a rank. The generator is created at the first random number, because most programs use
-/// none.
+/// Random number generator of a rank. The generator is created when the rank draws its first random number, because
+/// most programs draw no random numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Random(Option<Box<Pcg64Mcg>>);
 
-/// A probability distribution. The comments name its parameters, which are keys of `compute`.
+/// A probability distribution. The comments of the variants name the parameters, which are keys of `compute`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DistributionKind {
-    /// Normal distribution with `mean` and `sd`.
+    /// Normal distribution with the parameters `mean` and `sd`.
     Normal,
     /// Lognormal distribution. `mean` and `sd` are those of the random number, not of its logarithm.
     Lognormal,
     /// Uniform distribution from `low` to `high`.
     Uniform,
-    /// Exponential distribution with `mean`.
+    /// Exponential distribution with the parameter `mean`.
     Exponential,
-    /// `shape`, `scale`.
+    /// Gamma distribution with the parameters `shape` and `scale`.
     Gamma,
-    /// `shape`, `scale`.
+    /// Weibull distribution with the parameters `shape` and `scale`.
     Weibull,
 }
 
@@ -50,7 +50,7 @@ impl Random {
         Ok(low.wrapping_add(draw as u64 as i64))
     }
 
-    /// Returns a random number of the distribution `family`, which may be negative.
+    /// Returns a random number from the distribution `family`. The number may be negative.
     pub(super) fn draw(&mut self, seed: u64, rank: u32, family: DistributionKind, a: f64, b: f64) -> Evaluated<f64> {
         let random = self.generator(seed, rank);
         let draw = match family {
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn draws_have_the_mean_their_parameters_say() {
-        // The expected means are: the parameter `mean`; (low + high) / 2; shape × scale; scale × Γ(1 + 1/2) = 2 ×
-        // 0.8862.
+        // The expected means of the distributions are: the parameter `mean`; (low + high) / 2; shape × scale; scale ×
+        // Γ(1 + 1/2) = 2 × 0.8862.
         for (family, a, b, mean) in [
             (DistributionKind::Normal, 5.0, 2.0, 5.0),
             (DistributionKind::Lognormal, 5.0, 2.0, 5.0),

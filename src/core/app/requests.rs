@@ -1,4 +1,4 @@
-//! Outstanding requests of a rank and their completion.
+//! Outstanding requests of a rank, and the completion of requests.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,22 @@ use super::value::Value;
 #[derive(Debug, Default)]
 pub(super) struct Outstanding {
     entries: Vec<OutstandingEntry>,
-    /// Number of requests at the front of the list that the last call waits for or tests.
+    /// Number of requests at the front of the list for which the last call waits, or which the last call tests.
     awaited: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct OutstandingEntry {
     id: RequestId,
-    /// Op that started the request. The op defines the request's name and the slots for received values.
+    /// Instruction that started the request. The instruction defines the request's name and the variables for received
+    /// values.
     op: Pc,
 }
 
 impl Outstanding {
     pub(super) fn push(&mut self, id: RequestId, op: Pc) {
-        // A vector would double its capacity. With a million ranks, the twelve requests of a stencil must not use
-        // memory for sixteen.
+        // A vector would double its capacity when it is full. With a million ranks, the twelve requests of a stencil
+        // must not use memory for sixteen requests.
         let room = self.entries.capacity();
         if self.entries.len() == room && room < 32 {
             self.entries.reserve_exact(4);
@@ -36,7 +37,7 @@ impl Outstanding {
         self.entries.push(OutstandingEntry { id, op });
     }
 
-    /// Whether a request with the name `name` is outstanding.
+    /// Whether the rank has an outstanding request with the name `name`.
     pub(super) fn has(&self, code: &Code, name: RequestName) -> bool {
         self.entries.iter().any(|entry| name_of(code, entry.op) == Some(name))
     }
@@ -52,7 +53,7 @@ impl Outstanding {
         sums.add(&steps, |op| (code.site(op), name(op)));
     }
 
-    /// Returns the requests that a wait names, and moves them to the front of the list.
+    /// Returns the requests that a wait statement names, and moves these requests to the front of the list.
     fn await_these(&mut self, code: &Code, names: Option<&[RequestName]>) -> Requests {
         match names {
             None => self.awaited = self.entries.len() as u32,
@@ -71,7 +72,7 @@ impl Outstanding {
     }
 }
 
-/// Name of the request that op `op` starts, if it has one.
+/// Name of the request that the instruction `op` starts, if the request has a name.
 fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
     let start = match &code.ops[op as usize] {
         Op::Send(send) => send.start,
@@ -83,8 +84,8 @@ fn name_of(code: &Code, op: Pc) -> Option<RequestName> {
 }
 
 impl ProgramState {
-    /// Call for a wait; `None` if no request is outstanding, because the wait then returns at once (MPI-3.1, section
-    /// 3.7.3).
+    /// Engine call for a wait statement; `None` if the rank has no outstanding request, because the wait then returns
+    /// at once (MPI-3.1, section 3.7.3).
     pub(super) fn wait(&mut self, code: &Code, wait: &WaitOp) -> Option<Call> {
         let requests = self.outstanding.await_these(code, wait.requests.as_deref());
         if requests.is_empty() {
@@ -104,7 +105,7 @@ impl ProgramState {
         })
     }
 
-    /// Handles the completions that the reply to `op` contains.
+    /// Handles the completions in the engine's reply to the instruction `op`.
     pub(super) fn completed(&mut self, code: &Code, op: &Op, completions: &[Completion]) {
         match op {
             Op::Recv(receive) | Op::Probe(receive) => self.received_first(code, receive, completions),
@@ -160,7 +161,7 @@ impl ProgramState {
         }
     }
 
-    /// Removes the requests of the last wait from the list.
+    /// Removes the requests of the last wait from the list of outstanding requests.
     pub(super) fn forget_awaited(&mut self) {
         let awaited = self.outstanding.awaited as usize;
         self.outstanding.entries.drain(..awaited);
@@ -172,7 +173,7 @@ impl ProgramState {
         }
     }
 
-    /// Assigns the sender (as rank of the communicator), tag and size of a received message to slots.
+    /// Assigns the sender (as rank of the communicator), tag and size of a received message to variables.
     fn received(&mut self, code: &Code, comm: u32, outputs: CompletionSlots, completion: &Completion) {
         if outputs.source.is_some() {
             let source = code.world.comms[comm as usize].rank_of(completion.source);
@@ -182,7 +183,7 @@ impl ProgramState {
         self.assign(outputs.bytes, Value::Int(i64::try_from(completion.size.get()).unwrap_or(i64::MAX)));
     }
 
-    /// Assigns the values of a receive from MPI_PROC_NULL to slots (MPI-3.1, section 3.11).
+    /// Assigns the values of a receive from MPI_PROC_NULL to variables (MPI-3.1, section 3.11).
     pub(super) fn received_from_none(&mut self, outputs: CompletionSlots) {
         self.assign(outputs.source, Value::Int(NONE));
         self.assign(outputs.tag, Value::Int(NONE));

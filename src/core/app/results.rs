@@ -1,4 +1,4 @@
-//! `[results]`: values that an application computes from its timers after all ranks have ended.
+//! Table `[results]`: values that an application computes from its timers after all ranks have ended.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use super::value::{EvalError, Evaluated};
 
 /// Error in the code of results, found by [`check`].
 pub(super) struct ResultFault {
-    /// Op that contains the error.
+    /// Instruction that contains the error.
     pub(super) pc: Pc,
     pub(super) what: String,
 }
 
-/// Checks that the ops from `start` to `end`, and those of the called procedures, only compute values, and that these
-/// values do not depend on the rank.
+/// Checks that the instructions from `start` to `end` and the procedures that they call only compute values, and that
+/// these values do not depend on the rank.
 pub(super) fn check(
     ops: &[Op],
     (start, end): (Pc, Pc),
@@ -62,7 +62,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Part of the expression `expr` that depends on the evaluating rank, if any.
+/// Description of a subexpression of `expr` whose value depends on the rank, if there is such a subexpression.
 pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>) -> Option<String> {
     let mut found = None;
     expr.any(&mut |expr| {
@@ -89,8 +89,8 @@ pub(super) fn of_one_rank(expr: &Expr, differs: &impl Fn(u32) -> Option<String>)
     found
 }
 
-/// Computes the application's results from the timers `sums` of all ranks. A result that has no value, for example
-/// because of an endless loop, contains the reason.
+/// Computes the application's results from the timers `sums` of all ranks. If a result has no value, for example
+/// because of an endless loop, the result contains the reason.
 pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<AppResult> {
     let code = &shared.code;
     let Some(results) = &code.results else { return Vec::new() };
@@ -100,7 +100,7 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
         match state.work_out(shared) {
             Call::Finish => break None,
             Call::Fail(error) => break Some(format!("{} in {}", error.what, error.place)),
-            // The call is a yield, which has no effect without an engine.
+            // The call is a yield, which has no effect outside of the engine.
             _ => {}
         }
     };
@@ -119,7 +119,7 @@ pub(super) fn work_out(shared: &Arc<SharedProgram>, sums: &TimerSums) -> Vec<App
     results.shown.iter().filter_map(show).collect()
 }
 
-/// Value of a result; `None` if its condition does not hold.
+/// Value of a result; `None` if the condition of the result is false.
 fn value(result: &ResultCode, state: &mut ProgramState, code: &Code) -> Evaluated<Option<f64>> {
     let mut env = state.env(code);
     if !result.condition.as_ref().map_or(Ok(true), |condition| condition.truth(&mut env))? {

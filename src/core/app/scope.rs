@@ -1,4 +1,4 @@
-//! Names that an expression may use, and their meaning.
+//! Names that an expression may use, and the meaning of these names.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) const RESERVED: [&str; 10] =
 /// Functions of grids and communicators, in addition to [`NumericFunction::ALL`].
 const PLACE_FUNCTIONS: [&str; 6] = ["coord", "dims", "neighbor", "rank_at", "comm_rank", "comm_size"];
 
-/// Quantities that the expressions of a table may depend on. Each variant also permits the quantities of the previous
+/// Quantities that the expressions of a table may depend on. A variant also permits the quantities of the previous
 /// variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Reach {
@@ -29,7 +29,7 @@ pub(super) enum Reach {
     Tasks,
     /// Expressions in `[comms]` may also use the rank, grids and earlier communicators.
     Rank,
-    /// All other expressions may also use names of `[let]` and random numbers.
+    /// All other expressions may also use the names of `[let]` and random numbers.
     All,
 }
 
@@ -41,17 +41,17 @@ pub(super) struct Scope {
     pub(super) peer: bool,
     params: BTreeMap<String, Value>,
     globals: BTreeMap<String, u32>,
-    /// Loop variables and procedure parameters, in order of nesting; the innermost is last.
+    /// Loop variables and procedure parameters with their variable indices, in order of nesting, innermost last.
     locals: Vec<(String, u32, Local)>,
     grids: Vec<(String, usize)>,
     comms: Vec<String>,
     timers: Vec<String>,
-    /// Whether the timers of all ranks are known, which is the case in `[results]`.
+    /// Whether the timers of all ranks are known, as in expressions of `[results]`.
     pub(super) results: bool,
     run: Option<(u32, u64)>,
 }
 
-/// Kind of a local name.
+/// Type of a local name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Local {
     /// A loop variable, which statements cannot assign.
@@ -61,7 +61,7 @@ pub(super) enum Local {
 }
 
 impl Scope {
-    /// Creates a scope with parameters only. `run` is the number of ranks and the seed, if known.
+    /// Creates a scope with only the parameters `params`. `run` is the number of ranks and the seed, if known.
     pub(super) fn new(params: BTreeMap<String, Value>, run: Option<(u32, u64)>) -> Self {
         Scope {
             reach: Reach::Params,
@@ -110,7 +110,7 @@ impl Scope {
         self.timers.push(name.to_owned());
     }
 
-    /// Number of the timer `name`.
+    /// Index of the timer `name`.
     pub(super) fn timer(&self, name: &str) -> Result<u32, String> {
         let index = self.timers.iter().position(|timer| timer == name);
         let known = || self.timers.iter().map(String::as_str);
@@ -128,7 +128,7 @@ impl Scope {
         self.locals.pop();
     }
 
-    /// Checks that `name` has no meaning and can be defined. The error states its present meaning.
+    /// Checks that the name `name` is unused and can be defined. The error states the present meaning of the name.
     pub(super) fn is_free(&self, name: &str) -> Result<(), String> {
         let well_formed = lexer::word(name) == Some(name) && !lexer::KEYWORDS.contains(&name);
         if !well_formed {
@@ -148,7 +148,7 @@ impl Scope {
         Err(format!("\"{name}\" {taken}, choose another name"))
     }
 
-    /// Slot of the variable `name`, to which a statement assigns a value.
+    /// Index of the variable `name`, to which a statement assigns a value.
     pub(super) fn assignable(&self, name: &str) -> Result<u32, String> {
         match self.locals.iter().rev().find(|(local, ..)| local == name) {
             Some((_, slot, Local::Parameter)) => Ok(*slot),
@@ -160,7 +160,7 @@ impl Scope {
         }
     }
 
-    /// Expression for the name `name`.
+    /// Expression for the value of the name `name`.
     pub(super) fn name(&self, name: &str) -> Result<Expr, String> {
         let needs = |reach: Reach, expr: Expr| {
             let part = match self.reach {
@@ -222,7 +222,7 @@ impl Scope {
         Err("random numbers differ from rank to rank and can be used only in [let] and statements".to_owned())
     }
 
-    /// Number of the grid `name`.
+    /// Index of the grid `name`.
     pub(super) fn grid(&self, name: &str) -> Result<u32, String> {
         if self.reach < Reach::Rank {
             return Err("grids are not known yet where parameters and grids are defined".to_owned());
@@ -239,7 +239,7 @@ impl Scope {
         self.grids[grid as usize].1
     }
 
-    /// Number of the communicator `name`. The world has number 0.
+    /// Identifier of the communicator `name`. MPI_COMM_WORLD has identifier 0.
     pub(super) fn comm(&self, name: &str) -> Result<u32, String> {
         if self.reach < Reach::Rank {
             return Err("communicators are not known yet where parameters and grids are defined".to_owned());
@@ -251,7 +251,7 @@ impl Scope {
     }
 }
 
-/// Returns `, expected one of a, b`, or a text that the section defines no names.
+/// Returns the text `, expected one of a, b`, or a text that the section defines no names.
 pub(super) fn one_of<'a>(section: &str, names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.as_slice() {

@@ -1,8 +1,8 @@
-//! Values of a rank's variables. A variable needs nine bytes.
+//! Values of the variables of a rank. A variable needs nine bytes.
 
 use super::value::Value;
 
-/// Values of a rank's variables by slot number, in blocks of eight slots; the last block may be shorter.
+/// Values of the variables of a rank, indexed by variable, in blocks of eight variables. The last block may be shorter.
 ///
 /// ```text
 /// words: [ kinds of slots 0–7, a byte each | payloads of slots 0–7 | kinds of slots 8–15 | … ]
@@ -13,33 +13,33 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Creates `count` unset slots.
+    /// Creates `count` variables without values.
     pub(super) fn new(count: u32) -> Self {
         Slots::with_words(count, 0)
     }
 
-    /// Creates `count` unset slots, followed by `words` words of 0.
+    /// Creates `count` variables without values, followed by `words` 64-bit words of 0.
     pub(super) fn with_words(count: u32, words: usize) -> Self {
         Slots { words: vec![0; (count + count.div_ceil(8)) as usize + words].into_boxed_slice() }
     }
 
-    /// Returns the last `count` words.
+    /// Returns the last `count` 64-bit words.
     pub(super) fn last_words(&self, count: usize) -> &[u64] {
         &self.words[self.words.len() - count..]
     }
 
-    /// Returns the last `count` words for modification.
+    /// Returns the last `count` 64-bit words for modification.
     pub(super) fn last_words_mut(&mut self, count: usize) -> &mut [u64] {
         let first = self.words.len() - count;
         &mut self.words[first..]
     }
 
-    /// Word at distance `place` from the end; the last word has distance 1.
+    /// 64-bit word at distance `place` from the end; the last word has distance 1.
     pub(super) fn word_from_end(&self, place: usize) -> u64 {
         self.words[self.words.len() - place]
     }
 
-    /// Sets the word at distance `place` from the end.
+    /// Sets the 64-bit word at distance `place` from the end.
     pub(super) fn set_word_from_end(&mut self, place: usize, word: u64) {
         let index = self.words.len() - place;
         self.words[index] = word;
@@ -69,20 +69,20 @@ impl Slots {
         *kinds = *kinds & !(0xff << shift(slot)) | kind << shift(slot);
     }
 
-    /// Value of the slot, if it is an integer.
+    /// Value of the variable, if the value is an integer.
     #[inline]
     pub(super) fn int(&self, slot: u32) -> Option<i64> {
         let is_int = (self.words[kinds(slot)] >> shift(slot)) as u8 == 1;
         is_int.then(|| self.words[payload(slot)] as i64)
     }
 
-    /// Value of a hidden counter, which is always an integer.
+    /// Value of a hidden counter variable, which is always an integer.
     #[inline]
     pub(super) fn counter(&self, slot: u32) -> i64 {
         self.words[payload(slot)] as i64
     }
 
-    /// Sets a hidden counter to `value`.
+    /// Sets the hidden counter variable `slot` to `n`.
     #[inline]
     pub(super) fn set_counter(&mut self, slot: u32, n: i64) {
         self.words[payload(slot)] = n as u64;

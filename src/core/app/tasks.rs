@@ -1,5 +1,5 @@
-//! Programs of fragments. The table `[tasks]` describes computations and their data dependences. At run time, a
-//! manager on each process decides on which process and when a computation runs.
+//! Task-based programs. The table `[tasks]` describes computations and their data dependences. At run time, a task
+//! manager on each MPI process decides when and on which process a computation runs.
 //!
 //! ```text
 //! [tasks] ─▶ description ─▶ build, check ─▶ graph (shared) ─▶ process: MpiProgram
@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A computation fragment needs data fragments, produces data fragments, and may create further computation fragments.
-//! Once the number of processes is known, all indices and references are evaluated and stored in arrays. A run
-//! evaluates no expressions, so no expression can fail during a run.
+//! When the number of MPI processes is known, mcpsim evaluates all indices and references and stores them in arrays. A
+//! run evaluates no expressions, so no expression can fail during a run.
 
 mod agenda;
 mod balance;
@@ -44,12 +44,12 @@ pub(super) use process::{SharedTasks, TaskProgram};
 /// Reads the table `[tasks]` at `node` to find errors.
 ///
 /// # Errors
-/// Any error that does not depend on the number of processes.
+/// Any error that does not depend on the number of MPI processes.
 pub(super) fn load(node: &Node<'_>, mut scope: Scope) -> Result<(), ConfigError> {
     Description::read(node, &mut scope).map(|_| ())
 }
 
-/// Evaluates all fragments of the table at `node` for a number of processes.
+/// Evaluates all fragments in the table at `node` for a number of MPI processes.
 ///
 /// # Errors
 /// The errors of [`build::build`].
@@ -64,12 +64,12 @@ pub(super) fn bind(node: &Node<'_>, mut scope: Scope, target: TargetMachine) -> 
     Ok(Arc::new(SharedTasks { graph, names: false }))
 }
 
-/// Creates the program of a process.
+/// Creates the program of a simulated MPI process.
 pub(super) fn program(shared: &Arc<SharedTasks>, rank: Rank, memory_share: MemoryPart) -> Box<TaskProgram> {
     Box::new(TaskProgram::new(shared.clone(), rank, memory_share))
 }
 
-/// Adds the names of the fragments to logs.
+/// Adds the names of the fragments to the logs of a run.
 pub(super) fn named(shared: Arc<SharedTasks>) -> Arc<SharedTasks> {
     let mut shared = Arc::try_unwrap(shared).expect("no process has begun");
     shared.names = true;

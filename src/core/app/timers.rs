@@ -1,7 +1,9 @@
-//! Timers: times that ranks measure while they run, and functions of the times of all ranks, which results use.
+//! Timers: virtual times that ranks measure, and functions of the measured times of all ranks. Results use these
+//! functions.
 //!
-//! A rank's timers are stored after its slots, with one word per element. While results are computed, three words per
-//! element are stored instead: first the longest times over all ranks, then the shortest, then the means.
+//! A rank stores its timers after its variables, with one 64-bit word per timer element. During the computation of
+//! results, three words per element are stored instead: the longest times over all ranks, the shortest times, and the
+//! means.
 
 use crate::config::ConfigError;
 use crate::profile::TimerSums;
@@ -18,10 +20,10 @@ use super::slots::Slots;
 use super::value::{EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
-/// Greatest number of timer elements over all ranks. An element needs eight bytes.
+/// Greatest number of timer elements of all ranks together. A timer element needs eight bytes.
 const MOST: u64 = 1 << 27;
 
-/// Position of a timer's elements among the words of all timers.
+/// Position of a timer's elements among the elements of all timers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct TimerPlace {
     /// Distance from the timer's first element to the end of all timers.
@@ -38,7 +40,7 @@ pub(super) enum TimerFunction {
 }
 
 impl TimerFunction {
-    /// All functions, in the order of their words.
+    /// All functions of timers, in the order of their words.
     pub(super) const ALL: [TimerFunction; 3] = [TimerFunction::Longest, TimerFunction::Shortest, TimerFunction::Mean];
 
     /// Name of the function in expressions.
@@ -51,7 +53,7 @@ impl TimerFunction {
     }
 }
 
-/// Reads `[timers]` into the scope. If the scope knows the number of ranks, assigns positions to the timers.
+/// Reads the table `[timers]` of an application. If the number of ranks is known, assigns positions to the timers.
 pub(super) fn arrange(node: &Node<'_>, scope: &mut Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     let mut lengths = Vec::new();
     let mut room = 0_u64;
@@ -107,7 +109,7 @@ fn place(world: &AppWorld, timer: u32, index: i64) -> Evaluated<usize> {
     }
 }
 
-/// Evaluates `longest(NAME, INDEX)` or a similar function, in seconds.
+/// Evaluates `longest(NAME, INDEX)` or a similar function of a timer, in seconds.
 pub(super) fn evaluate(function: TimerFunction, timer: u32, index: &Expr, env: &mut Env<'_>) -> Evaluated {
     let index = index.evaluate(env)?.whole()?;
     let place = place(env.world, timer, index)
@@ -116,12 +118,12 @@ pub(super) fn evaluate(function: TimerFunction, timer: u32, index: &Expr, env: &
     Ok(Value::Float(f64::from_bits(env.slots.word_from_end(after * env.world.timer_room + place))))
 }
 
-/// Creates the slots of a rank.
+/// Creates the variables of a rank.
 pub(super) fn rank_slots(code: &Code) -> Slots {
     Slots::with_words(code.slots, code.world.timer_room)
 }
 
-/// Creates the slots for the computation of results, with the times of all ranks.
+/// Creates the variables for the computation of results, with the measured times of all ranks.
 pub(super) fn result_slots(code: &Code, sums: &TimerSums) -> Slots {
     let room = code.world.timer_room;
     let mut slots = Slots::with_words(code.slots, room * TimerFunction::ALL.len());
@@ -133,7 +135,7 @@ pub(super) fn result_slots(code: &Code, sums: &TimerSums) -> Slots {
 }
 
 impl ProgramState {
-    /// Begins a timed block at `clock`.
+    /// Begins a timed block of statements at virtual time `clock`.
     pub(super) fn begin_timing(&mut self, code: &Code, block: &TimeBlock, clock: SimTime) -> Evaluated<()> {
         let index = block.at.whole(&mut self.env(code))?;
         let place = place(&code.world, block.timer, index).map_err(|fault| block.at.explain(&fault))?;
@@ -142,7 +144,7 @@ impl ProgramState {
         Ok(())
     }
 
-    /// Ends a timed block at `clock`.
+    /// Ends a timed block of statements at virtual time `clock`.
     pub(super) fn end_timing(&mut self, (place, began): (u32, u32), clock: SimTime) -> Evaluated<()> {
         let began = SimTime::from_ps(self.slots.counter(began) as u64);
         let place = self.slots.counter(place) as usize;
@@ -161,5 +163,5 @@ impl ProgramState {
     }
 }
 
-/// Rank for which the expressions of results are evaluated. Results cannot depend on the rank.
+/// Rank with which the expressions of results are evaluated. Results cannot depend on the rank.
 pub(super) const NO_RANK: Rank = 0;

@@ -1,12 +1,12 @@
-//! Values of expressions and their arithmetic. This module does not depend on names and ranks.
+//! Values of expressions and their arithmetic. This module does not use names of variables or ranks.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// Value of an expression or a name.
+/// Value of an expression or of a variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Value {
-    /// The value of a variable that was never assigned.
+    /// The value of a variable to which no statement has assigned a value.
     Unset,
     /// An integer value.
     Int(i64),
@@ -16,9 +16,9 @@ pub(super) enum Value {
     Bool(bool),
 }
 
-/// Reason why an expression has no value: one lower-case line.
+/// Reason why an expression has no value, as one lower-case line.
 ///
-/// The text is boxed, so that the result of an evaluation fits into two registers.
+/// The text is boxed, so that a register pair can hold the result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::box_collection)]
 pub(super) struct EvalError(Box<String>);
@@ -87,7 +87,7 @@ impl Value {
         if x.is_finite() { Ok(Value::Float(x)) } else { Err(EvalError::overflow()) }
     }
 
-    /// Converts a float without fraction to an integer.
+    /// Converts a float without fractional part to an integer.
     pub(super) fn int_of(x: f64) -> Evaluated {
         // 2^63 is the least double above the range of i64.
         if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&x) {
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// Converts the value to an integer. A float must have no fraction.
+    /// Converts the value to an integer. A float must have no fractional part.
     #[inline]
     pub(super) fn whole(self) -> Evaluated<i64> {
         match self {
@@ -135,7 +135,7 @@ impl Value {
 }
 
 impl Binary {
-    /// Computes `a op b`. Two integers have an integer result if it is whole. An integer outside 64 bits or an
+    /// Computes `a op b`. The result of two integers is an integer if possible. An integer outside 64 bits or an
     /// infinite result is an error.
     #[inline]
     pub(super) fn apply(self, a: Value, b: Value) -> Evaluated {
@@ -148,10 +148,11 @@ impl Binary {
         self.apply_floats(a.number()?, b.number()?)
     }
 
-    /// Result of the operator for two integers, if it is an integer.
+    /// Result of the operator for two integers, if the result is an integer.
     #[inline]
     pub(super) fn ints(self, a: i64, b: i64) -> Option<i64> {
-        // Division of 32-bit numbers is several times as fast as that of 64-bit numbers, and ranks are small numbers.
+        // Division of 32-bit numbers is several times as fast as division of 64-bit numbers, and ranks are small
+        // numbers.
         if let (Ok(small), Ok(divisor @ 1..)) = (u32::try_from(a), u32::try_from(b)) {
             match self {
                 Binary::Divide if small.is_multiple_of(divisor) => return Some(i64::from(small / divisor)),

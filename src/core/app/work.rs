@@ -1,4 +1,4 @@
-//! Costs of local blocks of computing.
+//! Costs of blocks of local computing.
 
 use crate::platform::{CoreRates, MemoryPart, MemorySharing, Work};
 use crate::rank::MemoryBlock;
@@ -10,26 +10,26 @@ use super::formula::Formula;
 use super::program::{ProgramState, SharedProgram};
 use super::value::{EvalError, Evaluated, Value};
 
-/// Cost of a block of computing, independent of the machine.
+/// Cost of a block of computing, independent of the simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Amount {
-    /// A fixed time.
+    /// A fixed span of virtual time.
     Span(SimSpan),
-    /// Work for the roofline model.
+    /// Work whose time the roofline model computes.
     Work(Work),
 }
 
-/// Time of a block of computing on a machine.
+/// Virtual time of a block of computing on a simulated machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Taken {
-    /// The block takes this time.
+    /// The block takes this span of virtual time.
     Span(SimSpan),
-    /// The time depends on the other ranks that use the memory.
+    /// The time depends on the other ranks that use the memory at the same time.
     Shared(MemoryBlock),
 }
 
 impl ProgramState {
-    /// Time of `block`: stated, random, or computed by the roofline model.
+    /// Virtual time of `block`. The time is stated in the file, random, or computed by the roofline model.
     #[inline]
     pub(super) fn taken(&mut self, shared: &SharedProgram, block: &Block) -> Evaluated<Taken> {
         let memory = MemoryPart { bandwidth: self.bandwidth, cache: f64::from(self.cache) };
@@ -42,7 +42,8 @@ impl ProgramState {
 }
 
 impl Amount {
-    /// Time of the block on a core with the rates `rates` and the share `memory` of memory bandwidth and caches.
+    /// Virtual time of the block on a core with the rates `rates` and the share `memory` of the memory bandwidth and
+    /// caches.
     #[inline]
     pub(super) fn span(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<SimSpan> {
         match self {
@@ -58,9 +59,9 @@ impl Amount {
 }
 
 impl Amount {
-    /// Time of the block on a machine whose ranks share memory bandwidth over time.
+    /// Virtual time of the block on a simulated machine whose ranks share memory bandwidth over time.
     fn taken(self, rates: &CoreRates, memory: MemoryPart) -> Evaluated<Taken> {
-        // An amount whose time is too long even with the whole memory bandwidth is an error.
+        // A block is an error if its time is too long even with the whole memory bandwidth.
         let alone = self.span(rates, MemoryPart { bandwidth: rates.memory.get() as f64, ..memory })?;
         Ok(match self {
             Amount::Work(work) if work.bytes > 0.0 && !rates.fits(work, memory) => {
@@ -73,7 +74,7 @@ impl Amount {
 }
 
 impl Block {
-    /// Cost of `block` for the present values of its expressions; it may be random.
+    /// Cost of `block` for the present values of its expressions. The cost may be random.
     #[inline]
     pub(super) fn amount(&self, env: &mut Env<'_>) -> Evaluated<Amount> {
         let times = self.times.as_ref().map_or(Ok(1.0), |times| times.number(env))?;

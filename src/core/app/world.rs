@@ -12,14 +12,15 @@ pub(super) struct AppWorld {
     pub(super) size: u32,
     pub(super) seed: u64,
     pub(super) grids: Vec<Grid>,
-    /// Communicators by number. The world has number 0.
+    /// Communicators of the application, indexed by identifier. MPI_COMM_WORLD has identifier 0.
     pub(super) comms: Vec<CommTable>,
     pub(super) timers: Vec<TimerPlace>,
-    /// Number of elements in the timers.
+    /// Number of elements in all timers.
     pub(super) timer_room: usize,
 }
 
-/// A communicator as seen by all ranks: the world, or disjoint groups with a common name (MPI_Comm_split).
+/// A communicator as seen by all ranks: MPI_COMM_WORLD, or disjoint groups of ranks with a common name
+/// (MPI_Comm_split).
 #[derive(Debug)]
 pub(super) struct CommTable {
     id: u32,
@@ -37,12 +38,12 @@ struct Division {
 const OUTSIDE: u32 = u32::MAX;
 
 impl CommTable {
-    /// Creates the world of `size` ranks.
+    /// Creates MPI_COMM_WORLD with `size` ranks.
     pub(super) fn world(size: u32) -> Self {
         CommTable { id: 0, division: None, size }
     }
 
-    /// Groups ranks of the same colour, ordered by key, then by rank. A rank without a colour is in no group.
+    /// Groups the ranks of the same colour, ordered by key, then by rank. A rank without a colour belongs to no group.
     pub(super) fn split(id: u32, colors_and_keys: &[Option<(i64, i64)>]) -> Self {
         let mut members: Vec<(i64, i64, Rank)> = (0..)
             .zip(colors_and_keys)
@@ -60,7 +61,7 @@ impl CommTable {
         CommTable { id, division: Some(Division { groups, places }), size: colors_and_keys.len() as u32 }
     }
 
-    /// Rank of world rank `rank` in its group; `None` if it is in no group.
+    /// Rank of world rank `rank` in its group; `None` if it belongs to no group.
     #[inline]
     pub(super) fn rank_of(&self, rank: Rank) -> Option<u32> {
         match &self.division {
@@ -69,7 +70,7 @@ impl CommTable {
         }
     }
 
-    /// Size of the group of world rank `rank`; 0 if it is in no group.
+    /// Size of the group of world rank `rank`; 0 if it belongs to no group.
     #[inline]
     pub(super) fn size_for(&self, rank: Rank) -> u32 {
         match &self.division {
@@ -78,13 +79,13 @@ impl CommTable {
         }
     }
 
-    /// World rank of `member` in the group of world rank `rank`.
+    /// World rank of the member with rank `member` in the group of world rank `rank`.
     #[inline]
     pub(super) fn world_rank(&self, rank: Rank, member: u32) -> Rank {
         self.group(rank).map_or(member, |group| group.world(member))
     }
 
-    /// Context of point-to-point messages (see [`CommMember::point_to_point`]).
+    /// Context of the communicator's point-to-point messages (see [`CommMember::point_to_point`]).
     #[inline]
     pub(super) fn point_to_point(&self) -> u32 {
         2 * self.id
@@ -98,7 +99,7 @@ impl CommTable {
         }
     }
 
-    /// Group of world rank `rank`, if the world is split and the rank is in a group.
+    /// Group of world rank `rank`, if the communicator is not MPI_COMM_WORLD and the rank is in a group.
     #[inline]
     fn group(&self, rank: Rank) -> Option<&Group> {
         let division = self.division.as_ref()?;
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_split_orders_by_key_and_leaves_out_those_without_a_colour() {
-        // Even ranks are in descending order, odd ranks in ascending order, and rank 5 is in no group.
+        // Even ranks are in descending order, odd ranks in ascending order, and rank 5 belongs to no group.
         let place = |rank: i64| (rank != 5).then_some((rank % 2, if rank % 2 == 0 { -rank } else { 0 }));
         let comm = CommTable::split(3, &(0..6).map(place).collect::<Vec<_>>());
         assert_eq!(

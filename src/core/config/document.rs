@@ -1,4 +1,4 @@
-//! A TOML file with the values that options override.
+//! A TOML file with the values that command-line options override.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::foreign::{foreign_directory, foreign_file, moved_list};
 use super::{ConfigError, Override, SourceLines, did_you_mean};
 
-/// A TOML document, the file it was read from, and the values that options `--set` override.
+/// A TOML document, the name of its file, and the values that options `--set` override.
 #[derive(Clone, Debug)]
 pub struct Document {
     name: String,
@@ -18,39 +18,39 @@ pub struct Document {
     table: toml::Table,
     overrides: Vec<Override>,
     lines: ErrorLines,
-    /// Prefix of the document's keys in the text of the file: empty, or the key of a table and a dot.
+    /// Prefix of the document's keys in the text of the file. The prefix is empty, or is the key of a table and a dot.
     below: &'static str,
-    /// Paths of renamed keys with their paths in the text.
+    /// Paths of renamed keys, with the paths of these keys in the text of the file.
     renamed: Vec<(String, String)>,
 }
 
-/// Values for which errors state the line of the file.
+/// Values for which error messages state the line in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorLines {
-    /// Only values that are passed to [`Document::place_in_lists`].
+    /// Error messages state only the lines of values that are passed to [`Document::place_in_lists`].
     OfLists,
     All,
 }
 
 impl Document {
-    /// Reads the file at `path`.
+    /// Reads the TOML file at `path`.
     ///
     /// # Errors
-    /// The file is missing, a directory, not text, or not TOML. A TOML error states line and column.
+    /// The file is missing, a directory, not text, or not TOML. An error of TOML syntax states line and column.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
         let text = read_text(path, "TOML in UTF-8")?;
         Self::parse(&name, &text).map_err(|error| moved_list(path, &text).map_or(error, ConfigError::new))
     }
 
-    /// Reads `text`; `name` is the file's name in messages.
+    /// Reads the TOML document in `text`; `name` is the file's name in messages.
     ///
     /// # Errors
     /// The text is not TOML. If the text has a known format of another program, the error names that format.
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let read = text.parse::<toml::Table>();
-        // Some formats of other programs have records that look like comments, so their files may be valid TOML
-        // without keys.
+        // Some formats of other programs have lines that look like TOML comments, so files of these formats may be
+        // valid TOML without keys.
         if read.as_ref().map_or(true, toml::Table::is_empty)
             && let Some(foreign) = foreign_file(name, text.as_bytes())
         {
@@ -77,18 +77,19 @@ impl Document {
         })
     }
 
-    /// Returns the document with errors that state the line of any value: `inter_node.latency of a.toml:7`. Lines are
-    /// useful for long files with many similar tables.
+    /// Returns the document with error messages that state the line of any value: `inter_node.latency of a.toml:7`.
+    /// Lines are useful for long files with many similar tables.
     pub fn with_error_lines(self) -> Self {
         Document { lines: ErrorLines::All, ..self }
     }
 
-    /// Returns the document with messages that refer to the original file, whose name and text are passed.
+    /// Returns the document with messages that refer to the original file, of which the document's file is a copy.
     pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
         Document { name, text, ..self }
     }
 
-    /// Returns the document as the table with key `below` (for example `app.`) of a file with the text `text`.
+    /// Returns the document as one table of a larger file. `text` is the text of the larger file, and `below` the
+    /// table's key with a dot (for example `app.`).
     pub fn part_of(self, text: Arc<str>, below: &'static str) -> Self {
         Document { text, below, ..self }
     }
@@ -98,26 +99,26 @@ impl Document {
         &self.name
     }
 
-    /// Text of the file, without overrides.
+    /// Text of the file, without the values of options `--set`.
     pub fn text(&self) -> &Arc<str> {
         &self.text
     }
 
-    /// Content of the file with overrides.
+    /// Content of the file, with the values of options `--set`.
     pub fn table(&self) -> &toml::Table {
         &self.table
     }
 
-    /// Mutable content of the file with overrides, for a reader that rearranges keys.
+    /// Mutable content of the file with the values of options `--set`, for a reader that rearranges keys.
     pub fn table_mut(&mut self) -> &mut toml::Table {
         &mut self.table
     }
 
-    /// Renames the key `former` of the table at the dotted `path` (empty for the whole file), if both exist. Errors about its value name the key
-    /// of the text.
+    /// Renames the key `former` of the table at the dotted `path` (empty for the whole file), if the table and the key
+    /// exist. Error messages about the value still name the key in the text.
     ///
     /// # Errors
-    /// The table has both keys.
+    /// The table has both the former and the new key.
     pub fn rename(&mut self, path: &str, former: &str, name: &str) -> Result<(), ConfigError> {
         let mut parts = path.split('.').filter(|part| !part.is_empty());
         let table = parts.try_fold(&mut self.table, |table, part| table.get_mut(part)?.as_table_mut());
@@ -138,11 +139,11 @@ impl Document {
         self.table.remove(key)
     }
 
-    /// Sets `key` to the value of `over`, and creates tables as needed. `key` is the part of the option's key within
-    /// this document.
+    /// Sets `key` to the value of the option `over`, and creates tables as needed. `key` is the option's key without
+    /// the prefix of this document.
     ///
     /// # Errors
-    /// A prefix of the key is a value other than a table.
+    /// A prefix of the key has a value that is not a table.
     pub fn set(&mut self, key: &[String], over: &Override) -> Result<(), ConfigError> {
         let (last, way) = key.split_last().expect("an override has a key");
         let mut table = &mut self.table;
@@ -158,8 +159,8 @@ impl Document {
         Ok(())
     }
 
-    /// Origin of the value at the dotted `path`: `inter_node.latency of a.toml`, or `--set platform.…=…`. If errors
-    /// state lines, the line is that of the longest prefix of `path` in the file.
+    /// Text for messages that states the origin of the value at the dotted `path`: `inter_node.latency of a.toml`, or
+    /// `--set platform.…=…`. If messages state lines, the line is the line of the longest prefix of `path` in the file.
     pub fn place(&self, path: &str) -> String {
         let by_user = self.overrides.iter().rev().find(|over| {
             let key = over.key.join(".");
@@ -187,7 +188,7 @@ impl Document {
     }
 
     /// Like [`Document::place`], but states the line of the file for values in lists (`main[2].send of a.toml:7`), so
-    /// that users need not count entries.
+    /// that users need not count list elements.
     pub fn place_in_lists(&self, path: &str) -> String {
         let place = self.place(path);
         let of_file = path.contains('[') && !place.starts_with("--set");
@@ -204,7 +205,7 @@ impl Document {
         ConfigError::new(format!("expected \"{key}\" in {}, {expected}; found none", self.place(path)))
     }
 
-    /// Reads the whole document as a `T`.
+    /// Reads the whole document as a value of type `T`.
     ///
     /// # Errors
     /// A key is unknown or missing, or a value has a wrong type or form. The error states the origin of the key or
@@ -213,10 +214,10 @@ impl Document {
         self.deserialize_value("", toml::Value::Table(self.table.clone()))
     }
 
-    /// Reads `value`, from the dotted `path` of this document, as a `T`.
+    /// Reads `value`, which is at the dotted `path` of this document, as a value of type `T`.
     ///
     /// # Errors
-    /// As for [`Document::deserialize`].
+    /// The errors of [`Document::deserialize`].
     pub fn deserialize_value<T: DeserializeOwned>(&self, path: &str, value: toml::Value) -> Result<T, ConfigError> {
         serde_path_to_error::deserialize(value).map_err(|error| {
             let inner = error.path().to_string();
@@ -231,7 +232,7 @@ impl Document {
         })
     }
 
-    /// Rewords an error message of serde, and adds the origin of the value.
+    /// Rewords an error message of the library serde, and adds the origin of the value.
     fn explain(&self, path: &str, message: &str) -> ConfigError {
         let message = message.trim().replace('`', "\"");
         let found = message.strip_prefix("invalid value: ").or_else(|| message.strip_prefix("invalid type: "));
@@ -244,7 +245,7 @@ impl Document {
             return self.expected(path, expected, variant);
         }
         if message.starts_with("unknown field ") {
-            // The value may be a table of which an option `--set` overrides a key.
+            // The value may be a table with a key that an option `--set` overrides.
             let below = format!("{path}.");
             let by_user = self.overrides.iter().rev().find(|over| over.key.join(".").starts_with(&below));
             let place = by_user.map_or_else(|| self.place(path), |over| format!("--set {}", over.text));
@@ -254,8 +255,8 @@ impl Document {
     }
 }
 
-/// Rewords serde's "unknown field `levl`, expected …" with the origin of the key. If a similar key exists, the message
-/// names that key instead of all keys.
+/// Rewords the message of the library serde "unknown field `levl`, expected …" with the origin of the key. If a similar
+/// key exists, the message names that key instead of all keys.
 fn unknown_field(message: &str, place: &str) -> String {
     let mut words = message.split('"').skip(1).step_by(2);
     let name = words.next().unwrap_or_default();
@@ -265,8 +266,8 @@ fn unknown_field(message: &str, place: &str) -> String {
     }
 }
 
-/// Greatest size of a file in bytes. A complete placement list is smaller, and reading this number of bytes takes
-/// little time.
+/// Greatest size in bytes of a text file that mcpsim reads. The largest useful file, a complete placement list, is
+/// smaller.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Reads the text of the file at `path`; `expected` describes the expected content in errors.
@@ -298,7 +299,7 @@ pub fn read_text(path: &Path, expected: &str) -> Result<String, ConfigError> {
     })
 }
 
-/// Rewords serde's description of an expected value.
+/// Rewords the library serde's description of an expected value.
 fn expected_value(expected: &str) -> &str {
     match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative",
@@ -312,7 +313,7 @@ fn expected_value(expected: &str) -> &str {
     }
 }
 
-/// "string \"7 GB\"" → "\"7 GB\"", "integer \"7\"" → "7".
+/// Rewords the library serde's description of a found value: "string \"7 GB\"" → "\"7 GB\"", "integer \"7\"" → "7".
 fn found_value(found: &str) -> String {
     match found.split_once(' ') {
         Some(("string", text)) => text.to_owned(),
@@ -326,7 +327,7 @@ fn found_value(found: &str) -> String {
     }
 }
 
-/// Formats a number of very many digits in scientific notation: "0.00…01" → "1e-300".
+/// Formats a number with many digits in scientific notation: "0.00…01" → "1e-300".
 fn short_number(digits: &str) -> String {
     const READABLE: usize = 20;
     match digits.parse::<f64>() {
@@ -427,7 +428,7 @@ mod tests {
         std::fs::write(&path, [0xff, 0xfe, 0]).unwrap();
         assert_eq!(text(&path), format!("{}: not a text file, expected TOML in UTF-8", path.display()));
         assert!(text(directory.path()).ends_with("is a directory, expected a file"));
-        // Reading a device that never ends stops at the limit.
+        // Reading a device that never ends stops at the size limit.
         assert_eq!(text(Path::new("/dev/zero")), "/dev/zero: longer than 256 MiB, expected TOML in UTF-8");
     }
 }

@@ -1,15 +1,16 @@
-//! Error type for files and options.
+//! Error type for input files and command-line options.
 
 use std::fmt;
 
-/// An error in a file or option: one line that states the error, its place, and the expected value.
+/// An error in an input file or option: one line that states the error, its position, and the expected value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     text: String,
 }
 
 impl ConfigError {
-    /// Creates an error with the text `text`. For values of files, prefer [`crate::config::Document::expected`].
+    /// Creates an error with the text `text`. For values in files, [`crate::config::Document::expected`] is more
+    /// suitable.
     pub fn new(text: impl Into<String>) -> Self {
         ConfigError { text: text.into() }
     }

@@ -1,19 +1,19 @@
-//! Recognizes files of other programs that a user passes where mcpsim expects its own files. The error names the
-//! format, and how to use such a file.
+//! Recognizes files of other programs that a user passes instead of mcpsim's own files. The error message names the
+//! format, and states how to use such a file.
 
 use std::path::Path;
 
 /// File format of another program.
 struct ForeignFormat {
-    /// Name of the format, which follows "is" in the message.
+    /// Name of the format. In the message, the name follows "is".
     what: &'static str,
-    /// Text that states whether mcpsim can read the format, and how.
+    /// Text that states whether mcpsim can read files of the format, and how.
     advice: &'static str,
     /// Returns whether a file with this beginning has the format.
     fits: fn(&FileHead<'_>) -> bool,
 }
 
-/// Beginning of a file.
+/// First bytes of a file.
 struct FileHead<'a> {
     bytes: &'a [u8],
     text: &'a str,
@@ -21,14 +21,14 @@ struct FileHead<'a> {
     ending: &'a str,
 }
 
-/// Number of bytes at the beginning of a file that are enough to recognize a format.
+/// Number of bytes at the beginning of a file that suffice to recognize the format of the file.
 const ENOUGH: usize = 64 << 10;
 
 /// Greatest number of lines that are checked for a format.
 const LINES: usize = 20;
 
 impl FileHead<'_> {
-    /// Returns the first lines with content, without comment lines.
+    /// Returns the first lines of the file that are neither blank nor comments.
     fn lines(&self) -> impl Iterator<Item = &str> {
         self.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '%'])).take(LINES)
     }
@@ -37,7 +37,7 @@ impl FileHead<'_> {
         self.lines().next().unwrap_or_default()
     }
 
-    /// Returns whether the text is XML with this root element.
+    /// Returns whether the text is an XML document whose root element is `root`.
     fn has_root(&self, root: &str) -> bool {
         let is_xml = self.text.trim_start_matches('\u{feff}').trim_start().starts_with('<');
         let elements = self.text.match_indices('<').map(|(at, _)| &self.text[at + 1..]);
@@ -56,7 +56,7 @@ impl FileHead<'_> {
     }
 }
 
-/// Advice for files that describe a machine.
+/// Advice for files of other programs that describe a machine.
 macro_rules! machine {
     ($keys:literal) => {
         concat!(
@@ -66,7 +66,7 @@ macro_rules! machine {
     };
 }
 
-/// Advice for files that are traces.
+/// Advice for files of other programs that are traces.
 macro_rules! trace {
     () => {
         "mcpsim does not read it; record the program again with mcpsim trace lib, by Score-P (OTF2), or by smpirun \
@@ -74,7 +74,7 @@ macro_rules! trace {
     };
 }
 
-/// Known formats of other programs. If several formats fit a file, the first one is reported.
+/// Known formats of other programs. If several formats fit a file, the message names the first of these formats.
 static FORMATS: &[ForeignFormat] = &[
     ForeignFormat {
         what: "a deployment of SimGrid",
@@ -284,7 +284,8 @@ fn starts_with_key(line: &str, keys: &[&str]) -> bool {
     key.is_some_and(|key| keys.iter().any(|known| known.eq_ignore_ascii_case(key)))
 }
 
-/// Describes the file `name` with the content `content` if it has a format of another program: `NAME is …: ADVICE`.
+/// Describes the file `name` with the content `content` if the file has a format of another program: `NAME is …:
+/// ADVICE`.
 pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     let bytes = &content[..content.len().min(ENOUGH)];
     let text = String::from_utf8_lossy(bytes);
@@ -294,8 +295,8 @@ pub fn foreign_file(name: &str, content: &[u8]) -> Option<String> {
     Some(format!("{name} is {}: {}", format.what, format.advice.replace("FILE", name)))
 }
 
-/// Describes the directory at `path` if a known program wrote it, and names the file in it that the user should pass
-/// instead.
+/// Describes the directory at `path` if a known program wrote it, and names the file in the directory that the user
+/// should pass instead.
 pub fn foreign_directory(path: &Path) -> Option<String> {
     let name = path.display().to_string();
     let has = |file: &str| path.join(file).is_file();
@@ -330,8 +331,8 @@ pub fn foreign_directory(path: &Path) -> Option<String> {
         .map(|found| format!("{name} is a directory, expected a file: give its trace, {}", file(&found)))
 }
 
-/// Returns the error of a list of files, one per line, whose first file is not a trace that mcpsim reads; `None` if the
-/// text at `path` is not such a list.
+/// Returns the error for a text file that lists files, one per line, if the first listed file is not a trace that
+/// mcpsim reads. `None` if the text at `path` is not a list of files.
 pub fn moved_list(path: &Path, text: &str) -> Option<String> {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_path = |line: &str| {

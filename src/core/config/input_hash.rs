@@ -1,20 +1,21 @@
-//! Hash of all inputs of one point (run) of a study. Points with equal hashes have equal results.
+//! Hash of all inputs of one run of a study. Runs with equal hashes have equal results.
 
 use std::fmt;
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// Hash of all inputs of a point, independent of host and build.
+/// Hash of all inputs of one run of a study, independent of the host and of the build of mcpsim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InputHash(u128);
 
 impl InputHash {
-    /// Returns the hash of `parts`, each with its name, in this order.
+    /// Returns the hash of the inputs `parts`, each with its name, in this order.
     pub fn of(parts: &[(&str, &[u8])]) -> InputHash {
         let mut hasher = SipHasher24::new();
         for (name, content) in parts {
-            // The hash includes lengths, because otherwise different parts could form the same bytes.
+            // The hash includes the lengths of the inputs, because otherwise different inputs could form the same
+            // bytes.
             for bytes in [name.as_bytes(), content] {
                 hasher.write(&(bytes.len() as u64).to_le_bytes());
                 hasher.write(bytes);

@@ -1,4 +1,4 @@
-//! List of the input files of this process, so that mcpsim does not overwrite an input file with results.
+//! List of the input files of this mcpsim process, so that mcpsim does not overwrite an input file with results.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// Absolute paths of the input files, without links. An entry refers to the file that has the path at the time of the
-/// comparison.
+/// Absolute paths of the input files, with symbolic links resolved. A path refers to the file that exists at this path
+/// when the list is used.
 static INPUTS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Records that this process reads the file at `path`. Devices, pipes and directories are not recorded.

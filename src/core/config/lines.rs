@@ -1,11 +1,11 @@
-//! Plain text files with one entry per line, such as a list of places.
+//! Plain text files with one item per line, such as a list of places for ranks.
 
 use std::fmt::Display;
 use std::path::Path;
 
 use super::{ConfigError, document};
 
-/// Non-empty lines of a text file with their numbers.
+/// Non-empty lines of a text file with their line numbers.
 #[derive(Clone, Debug)]
 pub struct Lines {
     name: String,
@@ -13,7 +13,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Reads the file at `path`.
+    /// Reads the text file at `path`.
     ///
     /// # Errors
     /// The file is missing, a directory, or not text.
@@ -23,7 +23,7 @@ impl Lines {
         Ok(Self::parse(&name, &text))
     }
 
-    /// Splits `text`; `name` is the file's name in messages.
+    /// Splits `text` into lines; `name` is the file's name in messages.
     pub fn parse(name: &str, text: &str) -> Self {
         let lines = (1..)
             .zip(text.lines())
@@ -33,8 +33,8 @@ impl Lines {
         Lines { name: name.to_owned(), lines }
     }
 
-    /// Returns the lines with their numbers, from 1. Comments (`#` to the end of the line) and blank lines are
-    /// omitted.
+    /// Returns the lines with their line numbers, starting with 1. Comments (`#` to the end of the line) and blank
+    /// lines are omitted.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
         self.lines.iter().map(|(number, line)| (*number, line.as_str()))
     }

@@ -1,11 +1,11 @@
-//! Parser of the option `--set key=value`.
+//! Parser of the command-line option `--set key=value`.
 
 use super::ConfigError;
 
-/// An option `--set`: a dotted key and its new value.
+/// A command-line option `--set`: a dotted key and the key's new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// Parts of the dotted key. The first part is `platform`, `app` or `run`.
+    /// Components of the dotted key. The first component is `platform`, `app` or `run`.
     pub key: Vec<String>,
     /// New value of the key. The value is parsed as TOML if possible and is otherwise a text, so `2us` needs no
     /// quotes.
@@ -18,7 +18,7 @@ impl Override {
     /// Parses an option such as `platform.inter_node.latency=2us`.
     ///
     /// # Errors
-    /// The text has no `=`, a part of the key is empty, or the key does not begin with `platform`, `app` or `run`.
+    /// The text has no `=`, a component of the key is empty, or the key does not begin with `platform`, `app` or `run`.
     pub fn parse(text: &str) -> Result<Override, ConfigError> {
         let wrong = |what: &str| {
             ConfigError::new(format!(

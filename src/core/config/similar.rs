@@ -1,6 +1,7 @@
 //! Suggestions for misspelled words, in which letters were added, omitted, changed or swapped.
 
-/// Returns `, did you mean "x"?` for the most similar of `known`, if it is similar enough; otherwise an empty text.
+/// Returns the text `, did you mean "x"?` for the word x of `known` that is most similar to `name`. Returns an empty
+/// text if no word is similar enough.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let limit = ((name.chars().count() + 1) / 3).max(1);
     let nearest = known.into_iter().map(|other| (strsim::osa_distance(name, other), other)).min();

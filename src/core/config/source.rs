@@ -1,4 +1,4 @@
-//! Line numbers of the values in the text of a TOML file.
+//! Line numbers of values in the text of a TOML file.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -16,8 +16,8 @@ impl<'t> SourceLines<'t> {
         SourceLines { text, root: DeTable::parse(text).ok().map(Spanned::into_inner) }
     }
 
-    /// Line, from 1, of the value at the dotted `path` (`main[2].do[0]`), or of the longest prefix of `path` in the
-    /// file. `None` if the first key of `path` is not in the file.
+    /// Line number, counted from 1, of the value at the dotted `path` (`main[2].do[0]`), or of the longest prefix of
+    /// `path` in the file. `None` if the first key of `path` is not in the file.
     pub fn line(&self, path: &str) -> Option<u32> {
         let mut parts = path.split(['.', '[']);
         let mut value = self.root.as_ref()?.get(parts.next()?)?;

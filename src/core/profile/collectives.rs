@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::platform::{Algorithm, Collective, Method};
 use crate::units::{Bytes, SimSpan, SimTime, picoseconds};
 
-/// Collectives of one kind that the ranks of a worker executed. Each rank's part in a collective is one entry.
+/// Counts of one type of collective (MPI function and algorithm) at the ranks of a worker. Each rank that executes a
+/// collective counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CollectiveRow {
     name: &'static str,
@@ -13,7 +14,7 @@ struct CollectiveRow {
     use_: Use,
 }
 
-/// Number, sizes and time of the calls of one kind of collective.
+/// Number, sizes and time of the calls of one type of collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Use {
     calls: u64,
@@ -23,19 +24,19 @@ struct Use {
     time: u128,
 }
 
-/// Counter of the collectives of a worker's ranks. A run has only a few kinds of collectives.
+/// Counter of the collectives that the ranks of a worker execute. A run has only a few types of collectives.
 #[derive(Clone, Debug, Default)]
 pub struct CollectiveCounter {
     rows: Vec<CollectiveRow>,
-    /// Index of the last row found, which is usually also the next row.
+    /// Index of the row that the last look-up found, which is usually also the next row.
     last: usize,
 }
 
-/// Sum of the counts over all workers, ordered by name and method.
+/// Sum of the counts of collectives over all workers, ordered by name and algorithm.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 
-/// Calls of one MPI function with one algorithm.
+/// Calls of one collective MPI function with one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveUse {
     /// Name of the MPI function.
@@ -45,25 +46,25 @@ pub struct CollectiveUse {
     pub algorithm: Option<Algorithm>,
     /// Requested greatest segment size in bytes; 0 if no segments were requested.
     pub segment: u32,
-    /// Requested number of chains, children or messages at a time; 0 for the algorithm's default.
+    /// Requested number of chains, children or concurrent messages; 0 for the algorithm's default.
     pub fan: u32,
-    /// Number of calls, sum over all ranks.
+    /// Number of calls of all ranks together.
     pub calls: u64,
-    /// Least size in bytes with which the algorithm was chosen.
+    /// Least size in bytes for which the algorithm was chosen.
     pub least_bytes: u64,
-    /// Greatest size in bytes with which the algorithm was chosen.
+    /// Greatest size in bytes for which the algorithm was chosen.
     pub most_bytes: u64,
     /// Time that a rank spent in these calls, as mean over all ranks.
     #[serde(rename = "mean_time_ps", deserialize_with = "picoseconds")]
     pub mean_time: SimSpan,
 }
 
-/// Prediction of the run with another algorithm for all calls of a collective.
+/// Prediction of the run if all calls of one collective use another algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherAlgorithm {
     /// Collective whose calls use another algorithm.
     pub collective: Collective,
-    /// Method used instead of the original ones.
+    /// Algorithm used instead of the original algorithms.
     #[serde(flatten)]
     pub method: Method,
     /// Predicted time: the greatest final clock of all ranks.
@@ -72,8 +73,8 @@ pub struct OtherAlgorithm {
 }
 
 impl CollectiveCounter {
-    /// Counts the entry of a task into a collective. Returns the index of the collective's kind for
-    /// [`CollectiveCounter::leave`].
+    /// Counts that a task (the program of a rank or of a strand) enters a collective. Returns the index of the
+    /// collective's row for [`CollectiveCounter::leave`].
     #[inline]
     pub fn enter(&mut self, name: &'static str, method: Option<Method>, bytes: Bytes) -> u32 {
         let is = |row: &CollectiveRow| std::ptr::eq(row.name, name) && row.method == method;
@@ -91,13 +92,14 @@ impl CollectiveCounter {
         self.last as u32
     }
 
-    /// Counts the exit of a task from a collective of kind `kind`, in which the task spent `span`.
+    /// Counts that a task leaves a collective, in which the task spent `span`. `kind` is the index that
+    /// [`CollectiveCounter::enter`] returned.
     #[inline]
     pub fn leave(&mut self, kind: u32, span: SimSpan) {
         self.rows[kind as usize].use_.time += u128::from(span.as_ps());
     }
 
-    /// Returns the counts of the worker's ranks.
+    /// Returns the counts of the worker's ranks by MPI function and algorithm.
     pub fn profile(&self) -> CollectiveProfile {
         let mut profile = CollectiveProfile::default();
         for CollectiveRow { name, method, use_ } in &self.rows {
@@ -121,12 +123,12 @@ impl CollectiveProfile {
         }
     }
 
-    /// Adds the counts of another worker.
+    /// Adds the counts of collectives of another worker.
     pub fn merge(&mut self, other: CollectiveProfile) {
         other.0.into_iter().for_each(|(name, method, use_)| self.add(name, method, use_));
     }
 
-    /// Returns the rows for a run of `ranks` ranks.
+    /// Returns the counts of collectives for a run of `ranks` ranks.
     pub fn rows(&self, ranks: u64) -> Vec<CollectiveUse> {
         let row = |(name, method, use_): &(String, Option<Method>, Use)| CollectiveUse {
             call: name.clone(),

@@ -1,4 +1,4 @@
-//! Causes of the contention on the critical path, for contention models whose resources are shared over time.
+//! Causes of the contention on the critical path, for contention models in which transfers share resources over time.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,13 +20,14 @@ pub enum Resource {
     Duplex,
     /// Gap between consecutive messages of a network adapter.
     Gap,
-    /// Caches that do not contain the message's buffers: additional time of the message's copy, without other copies.
+    /// Caches that do not contain the message's buffers: the additional time that the copy of the message takes without
+    /// other copies.
     Cache,
     /// Memory bandwidth that other ranks use at the same time.
     Memory,
     /// Interconnect between the CMPs of a node that other messages use at the same time.
     Interconnect,
-    /// Uplink of a group of nodes, shared with others.
+    /// Uplink of a group of nodes that other messages use at the same time.
     Uplink,
 }
 
@@ -45,7 +46,7 @@ impl Resource {
     ];
 }
 
-/// Contention of the messages of a level, by resource. The sum is the level's contention on the critical path.
+/// Contention on the critical path of the messages of one level of the machine, by resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContentionParts {
     /// Cores that were busy with other copies, or that copy more slowly than the bandwidth of a ping-pong.
@@ -63,7 +64,7 @@ pub struct ContentionParts {
     /// Gap between consecutive messages of network adapters.
     #[serde(rename = "gap_ps", deserialize_with = "picoseconds")]
     pub gap: SimSpan,
-    /// Additional time of copies whose buffers were in no cache, without other copies.
+    /// Additional time of copies because their buffers were in no cache, without other copies.
     #[serde(rename = "cache_ps", deserialize_with = "picoseconds")]
     pub cache: SimSpan,
     /// Memory bandwidth that other ranks use at the same time.
@@ -72,16 +73,16 @@ pub struct ContentionParts {
     /// Interconnect between the CMPs of a node that other messages use at the same time.
     #[serde(default, rename = "interconnect_ps", deserialize_with = "picoseconds")]
     pub interconnect: SimSpan,
-    /// Uplinks of groups of nodes, shared with others.
+    /// Uplinks of groups of nodes that other messages use at the same time.
     #[serde(default, rename = "uplink_ps", deserialize_with = "picoseconds")]
     pub uplink: SimSpan,
-    /// All other causes: the order of messages between two ranks, connections, noise, and progress only during MPI
-    /// calls.
+    /// All other causes: the order of messages between two ranks, connections, noise, and message progress that happens
+    /// only during MPI calls.
     #[serde(rename = "other_ps", deserialize_with = "picoseconds")]
     pub other: SimSpan,
 }
 
-/// Contention on the critical path, by level.
+/// Contention on the critical path, by level of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct ContentionLevels {
@@ -91,7 +92,7 @@ pub struct ContentionLevels {
 }
 
 impl ContentionParts {
-    /// Contention that `resource` caused.
+    /// Contention on the critical path that `resource` caused.
     pub fn of(&self, resource: Resource) -> SimSpan {
         match resource {
             Resource::Core => self.core,
@@ -108,8 +109,8 @@ impl ContentionParts {
 }
 
 impl ContentionLevels {
-    /// Divides the contention of `path` by cause. `charged` returns the contention of a level that a resource caused.
-    /// The remainder is `other`.
+    /// Divides the contention of `path` by cause. `charged` returns the contention that a resource caused for the
+    /// messages of a level. The remainder becomes `other`.
     pub fn new(path: &PathParts, charged: impl Fn(Level, Resource) -> SimSpan) -> Self {
         let of_level = |level: Level| {
             let part = |resource| charged(level, resource);
@@ -134,7 +135,7 @@ impl ContentionLevels {
         }
     }
 
-    /// Contention of the messages of `level`.
+    /// Contention on the critical path of the messages of `level`.
     pub fn level(&self, level: Level) -> &ContentionParts {
         match level {
             Level::IntraCmp => &self.intra_cmp,

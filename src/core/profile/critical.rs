@@ -4,18 +4,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, picoseconds};
 
-/// The critical path, traced backwards from the end.
+/// The critical path of a run, traced backwards from the end of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CriticalPath {
     /// Length of the traced part of the path, which ends at the predicted time. The traced part is shorter than the
-    /// predicted time only if a rank had more activities than are stored.
+    /// predicted time only if a rank had more activities than mcpsim stores.
     #[serde(rename = "known_ps", deserialize_with = "picoseconds")]
     pub known: SimSpan,
-    /// Number of changes from one rank to another.
+    /// Number of points at which the path continues on another rank.
     pub hops: u64,
-    /// Shares of the ranks, greatest share first.
+    /// Shares of the critical path per rank, greatest share first.
     pub ranks: Vec<RankShare>,
-    /// Shares of the source positions, greatest share first.
+    /// Shares of the critical path per source position, greatest share first.
     pub sites: Vec<SiteShare>,
 }
 
@@ -24,7 +24,7 @@ pub struct CriticalPath {
 pub struct RankShare {
     /// Rank that has this share of the critical path.
     pub rank: u32,
-    /// Share of the rank's activities and of the messages to the rank.
+    /// Time on the critical path of the rank's activities and of the messages to the rank.
     #[serde(flatten)]
     pub share: PathShare,
 }
@@ -32,18 +32,20 @@ pub struct RankShare {
 /// Share of a source position in the critical path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteShare {
-    /// Step of a described program, or function of a real one.
+    /// Statement of a described program, or function of a real program.
     pub site: String,
-    /// Operation and source line of the source position.
+    /// Operation and source line of the position.
     #[serde(flatten)]
     pub source: StepSource,
-    /// Share of the activities of ranks at this position, and of the messages for which they waited there.
+    /// Time on the critical path of the activities of ranks at this source position, and of the messages for which
+    /// ranks waited at this position.
     #[serde(flatten)]
     pub share: PathShare,
 }
 
 impl SiteShare {
-    /// Label for reports: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5", "main\\[0\\]".
+    /// Label of the source position in reports: "waitall at jacobi3d.toml:54", "MPI_Recv in pass at pass.c:5",
+    /// "main\\[0\\]".
     pub fn label(&self) -> String {
         match (&self.source.operation, &self.source.line) {
             (Some(operation), Some(line)) if !self.site.starts_with(operation.as_str()) => {
@@ -57,37 +59,37 @@ impl SiteShare {
     }
 }
 
-/// Operation of a step of a program, and source line of the step. The operation or the line may be unknown.
+/// Operation of a statement of a program, and source line of the statement. The operation or the line may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSource {
-    /// Operation or function: "waitall", "MPI_Recv".
+    /// Operation or function, such as "waitall" or "MPI_Recv".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// File name and line: "jacobi3d.toml:54".
+    /// File name and line of the statement, such as "jacobi3d.toml:54".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
 }
 
 impl StepSource {
-    /// Position of the step with path `name` as printed in errors: "main\[0\].do\[1\] of app.toml:12".
+    /// Position of the statement with path `name` as printed in errors: "main\[0\].do\[1\] of app.toml:12".
     pub fn place(&self, name: &str) -> String {
         self.line.as_ref().map_or_else(|| name.to_owned(), |line| format!("{name} of {line}"))
     }
 }
 
-/// A share of the critical path.
+/// A part of the length of the critical path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathShare {
-    /// Time of own activities: computing, overheads, polling.
+    /// Time of the rank's own activities: computing, overheads, polling.
     #[serde(rename = "own_ps", deserialize_with = "picoseconds")]
     pub own: SimSpan,
-    /// Transfer times of awaited messages.
+    /// Transfer times of the messages for which the rank waited.
     #[serde(rename = "messages_ps", deserialize_with = "picoseconds")]
     pub messages: SimSpan,
 }
 
 impl PathShare {
-    /// Sum of both parts of the share.
+    /// Sum of the times of activities and of messages.
     pub fn total(&self) -> SimSpan {
         self.own + self.messages
     }

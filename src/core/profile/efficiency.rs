@@ -6,22 +6,22 @@ use super::{PathParts, TimeParts};
 use crate::platform::Level;
 use crate::units::{SimSpan, SimTime, picoseconds};
 
-/// POP efficiencies of a run, from 0 to 1. *Useful* time is the time of ranks' own code outside collectives.
+/// POP efficiencies of a run, from 0 to 1. *Useful* time of a rank is the time of its own code outside collectives.
 ///
 /// parallel = load balance × communication; communication = serialization × transfer
 /// (POP Standard Metrics for Parallel Performance Analysis; Rosas, Giménez, Labarta 2014).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Efficiencies {
-    /// Mean useful time divided by the predicted time.
+    /// Mean useful time of the ranks divided by the predicted time.
     pub parallel: f64,
-    /// Mean useful time divided by the greatest useful time.
+    /// Mean useful time of the ranks divided by the greatest useful time of a rank.
     pub load_balance: f64,
-    /// Greatest useful time divided by the predicted time.
+    /// Greatest useful time of a rank divided by the predicted time.
     pub communication: f64,
-    /// Greatest useful time divided by the time with an ideal network. Shows the loss because ranks wait for each
-    /// other.
+    /// Greatest useful time of a rank divided by the predicted time with an ideal network. Shows the loss because ranks
+    /// wait for each other.
     pub serialization: f64,
-    /// Time with an ideal network divided by the predicted time. Shows the loss because of the network.
+    /// Predicted time with an ideal network divided by the predicted time. Shows the loss because of the network.
     pub transfer: f64,
     /// Predicted time with an ideal network.
     #[serde(rename = "ideal_ps", deserialize_with = "picoseconds")]
@@ -29,8 +29,9 @@ pub struct Efficiencies {
 }
 
 impl Efficiencies {
-    /// Computes the efficiencies of a run that takes `predicted`, and `ideal` with an ideal network. `ranks` are the
-    /// time parts of its ranks. `None` if no time passes or nothing is computed.
+    /// Computes the efficiencies of a run with the predicted time `predicted`. `ideal` is the predicted time with an
+    /// ideal network. `ranks` are the time parts of the run's ranks. Returns `None` if no time passes or no rank
+    /// computes.
     pub fn from_run<'a>(
         predicted: SimTime,
         ideal: SimTime,
@@ -54,11 +55,12 @@ impl Efficiencies {
     }
 }
 
-/// Increase of the latencies of a level that prolongs a run by a given percentage, if the critical path does not
-/// change. The real path could only become longer, so this increase is an upper bound.
+/// Increase of the latencies of one level of the machine that prolongs a run by a given percentage, if the critical
+/// path does not change. The critical path of the modified run could only be longer, so this increase is an upper
+/// bound.
 ///
-/// The latency tolerance of LLAMP (Shen et al. 2024), from the derivative of the predicted time along the path. All
-/// latencies of the level, including those of control messages, grow by the same factor.
+/// The latency tolerance of LLAMP (Shen et al. 2024), computed from the derivative of the predicted time along the
+/// critical path. All latencies of the level, including those of control messages, grow by the same factor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyTolerance {
     /// Level of the messages whose latencies grow.
@@ -67,17 +69,17 @@ pub struct LatencyTolerance {
     pub longer_percent: u32,
     /// Relative increase of the latencies: 0.5 means an increase by half.
     pub more: f64,
-    /// Increase of the latency of the level's smallest messages.
+    /// Increase of the latency of the smallest messages of the level.
     #[serde(rename = "added_ps", deserialize_with = "picoseconds")]
     pub added: SimSpan,
 }
 
 impl LatencyTolerance {
-    /// Increases of the predicted time in percent for which the tolerance is reported.
+    /// Increases of the predicted time in percent for which mcpsim reports the latency tolerance.
     pub const PERCENT: [u32; 3] = [1, 2, 5];
 
-    /// Computes the tolerances for all levels with latency on the path, from near to far. `latency` is the latency of
-    /// a level's smallest messages.
+    /// Computes the latency tolerances for all levels with latency on the critical path, from near to far. `latency`
+    /// returns the latency of a level's smallest messages.
     pub fn all(path: &PathParts, predicted: SimTime, latency: impl Fn(Level) -> SimSpan) -> Vec<LatencyTolerance> {
         let of_level = |level: Level| {
             let parts = path.level(level);

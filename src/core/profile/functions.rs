@@ -1,4 +1,4 @@
-//! Number, bytes and time of ranks' calls, by function.
+//! Number, bytes and time of the calls of ranks, by function.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::units::{SimSpan, picoseconds};
 pub struct FunctionCalls {
     /// Number of calls of the function.
     pub calls: u64,
-    /// Number of bytes sent, including messages of collectives.
+    /// Number of bytes that the calls sent, including messages of collectives.
     pub bytes: u64,
-    /// Total time of the calls, including waiting.
+    /// Total time of the calls, including time in which ranks waited.
     #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
     pub time: SimSpan,
-    /// Time of the shortest call.
+    /// Time of the shortest call of the function.
     #[serde(rename = "least_ps", deserialize_with = "picoseconds")]
     pub least: SimSpan,
-    /// Time of the longest call.
+    /// Time of the longest call of the function.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
 }
@@ -54,26 +54,26 @@ impl std::ops::AddAssign for FunctionCalls {
 /// Calls of a rank, by function.
 pub type RankCalls = BTreeMap<String, FunctionCalls>;
 
-/// Calls and messages of a rank.
+/// Calls and sent messages of a rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankProfile {
-    /// Calls by function.
+    /// Calls of the rank by function.
     pub calls: RankCalls,
-    /// Calls by function and source position, if requested. An unknown position is an empty text.
+    /// Calls of the rank by function and source position, if requested. An unknown source position is an empty text.
     pub sites: BTreeMap<(String, String), FunctionCalls>,
-    /// Number of sent messages of each sort.
+    /// Number of sent messages by type, level of the machine and size.
     pub sent: BTreeMap<MessageSort, u64>,
 }
 
-/// Calls of one function in a run.
+/// Calls of one function in a run, by all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionProfile {
     /// Name of the function.
     pub function: String,
-    /// Sum over all ranks.
+    /// Sum of the calls over all ranks.
     #[serde(flatten)]
     pub total: FunctionCalls,
-    /// One entry per calling rank.
+    /// Calls per rank, for the ranks that called the function.
     pub per_rank: Vec<RankFunction>,
 }
 
@@ -82,13 +82,13 @@ pub struct FunctionProfile {
 pub struct SiteProfile {
     /// Function, or statement of a described application.
     pub function: String,
-    /// Source position: "main at ring.c:42", "main\[0\].do\[1\] at app.toml:12"; absent if unknown.
+    /// Source position, such as "main at ring.c:42" or "main\[0\].do\[1\] at app.toml:12"; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Sum over all ranks.
+    /// Sum of the calls over all ranks.
     #[serde(flatten)]
     pub total: FunctionCalls,
-    /// One entry per rank that called the function from this position.
+    /// Calls per rank, for the ranks that called the function from this position.
     pub per_rank: Vec<RankFunction>,
 }
 
@@ -121,7 +121,8 @@ pub fn site_profiles(ranks: &[(u32, RankProfile)]) -> Vec<SiteProfile> {
     summed(ranks.iter().map(of_rank)).into_iter().map(site).collect()
 }
 
-/// Sums the calls over all ranks for each key, greatest time first. Also returns the calls of each rank.
+/// Sums the calls over all ranks for each key. The key with the greatest time is first. Also returns the calls of each
+/// rank.
 fn summed<K: Ord>(
     ranks: impl Iterator<Item = (u32, BTreeMap<K, FunctionCalls>)>,
 ) -> Vec<(K, FunctionCalls, Vec<RankFunction>)> {
@@ -135,7 +136,7 @@ fn summed<K: Ord>(
     }
     let mut all: Vec<_> = found.into_iter().map(|(key, (total, per_rank))| (key, total, per_rank)).collect();
     all.iter_mut().for_each(|(.., per_rank)| per_rank.sort_by_key(|of| of.rank));
-    // A stable sort keeps equal entries in the order of their names.
+    // A stable sort keeps functions with equal times in the order of their names.
     all.sort_by_key(|(_, total, _)| std::cmp::Reverse(total.time));
     all
 }

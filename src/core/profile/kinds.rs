@@ -1,4 +1,4 @@
-//! Messages by kind: sent by point-to-point calls, or by a certain collective.
+//! Messages of a run by origin: sent by point-to-point calls, or by a certain collective.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use super::RankProfile;
 use crate::platform::Level;
 
-/// Kind of messages sent by point-to-point calls.
+/// Name of the messages that point-to-point calls send.
 pub const POINT_TO_POINT: &str = "point-to-point";
 
-/// Sort of messages in a histogram: messages with the same kind, level and size.
+/// Class of messages in a histogram: messages with the same origin, level of the machine and size.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MessageSort {
     /// [`POINT_TO_POINT`], or the name of the collective that sent the messages.
     pub kind: String,
-    /// Level of the link between sender and receiver.
+    /// Level of the machine that connects sender and receiver.
     pub level: Level,
     /// Size of each message in bytes.
     pub bytes: u64,
 }
 
-/// Messages of a kind at a level.
+/// Messages with the same origin and level of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindMessages {
     /// [`POINT_TO_POINT`], or the name of the collective that sent the messages.
     pub kind: String,
-    /// Level of the link between sender and receiver.
+    /// Level of the machine that connects sender and receiver.
     pub level: Level,
     /// Number of messages.
     pub count: u64,
@@ -34,7 +34,7 @@ pub struct KindMessages {
     pub bytes: u64,
 }
 
-/// Number of messages of each sort in a run.
+/// Number of messages in a run by origin, level of the machine and size.
 pub fn message_sorts(ranks: &[(u32, RankProfile)]) -> BTreeMap<MessageSort, u64> {
     let mut all: BTreeMap<MessageSort, u64> = BTreeMap::new();
     for (sort, count) in ranks.iter().flat_map(|(_, rank)| &rank.sent) {
@@ -46,14 +46,14 @@ pub fn message_sorts(ranks: &[(u32, RankProfile)]) -> BTreeMap<MessageSort, u64>
     all
 }
 
-/// Number of messages of each size.
+/// Number of messages in a run by size.
 pub fn message_sizes(sorts: &BTreeMap<MessageSort, u64>) -> BTreeMap<u64, u64> {
     let mut all = BTreeMap::new();
     sorts.iter().for_each(|(sort, count)| *all.entry(sort.bytes).or_default() += count);
     all
 }
 
-/// Messages by kind and level, in the order of their names.
+/// Messages in a run by origin and level of the machine, in the order of the origins' names.
 pub fn message_kinds(sorts: &BTreeMap<MessageSort, u64>) -> Vec<KindMessages> {
     let mut all: Vec<KindMessages> = Vec::new();
     for (MessageSort { kind, level, bytes }, count) in sorts {

@@ -1,5 +1,5 @@
-//! Leftovers of a run: unreceived messages and requests without a wait. Leftovers are sent between processes in a
-//! format without field names, so serialization must not skip a field.
+//! Leftovers of a run: messages that no rank received, and requests for which no rank waited. Host processes exchange
+//! leftovers in a format without field names, so serialization must not skip a field.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, SimTime};
 
-/// Number of messages reported individually.
+/// Number of unreceived messages that are reported individually.
 const LISTED: usize = 5;
 
-/// Unreceived messages of a run: their number, and the messages sent first.
+/// Unreceived messages of a run: the number of all these messages, and the messages that were sent first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unreceived {
-    /// Number of messages.
+    /// Number of unreceived messages.
     pub count: u64,
     first: Vec<UnreceivedMessage>,
 }
@@ -21,7 +21,7 @@ pub struct Unreceived {
 /// A message that no rank received.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct UnreceivedMessage {
-    /// Time at which the message was sent.
+    /// Virtual time at which the message was sent.
     #[serde(rename = "left_ps")]
     pub left: SimTime,
     /// Rank that sent the message.
@@ -32,12 +32,13 @@ pub struct UnreceivedMessage {
     pub tag: u32,
     /// Size of the message in bytes.
     pub bytes: u64,
-    /// Statement that sent the message, if only one can have sent it: "isend at ring.toml:7".
+    /// Statement that sent the message, such as "isend at ring.toml:7". Absent if several statements can have sent the
+    /// message.
     pub site: Option<String>,
 }
 
 impl Unreceived {
-    /// Adds a message. `site` is only called if the message may be among those reported individually.
+    /// Adds an unreceived message. `site` is called only if the message may be reported individually.
     pub fn add(
         &mut self,
         from: u32,
@@ -54,7 +55,7 @@ impl Unreceived {
         self.keep_first();
     }
 
-    /// Adds the messages of `other`. The result does not depend on the order of additions.
+    /// Adds the unreceived messages of `other`. The result does not depend on the order of additions.
     pub fn merge(&mut self, other: Unreceived) {
         self.count += other.count;
         self.first.extend(other.first);
@@ -72,26 +73,26 @@ impl Unreceived {
     }
 }
 
-/// Requests without a wait, by the step of the program that started them.
+/// Requests for which no rank waited, by the statement that started them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unwaited(BTreeMap<u32, UnwaitedRequests>);
 
-/// Requests of one statement without a wait.
+/// Requests that one statement started and for which no rank waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnwaitedRequests {
     /// Statement that started the requests: "irecv at ring.toml:7".
     pub site: String,
-    /// Name of the requests in the statement, if any.
+    /// Name of the requests in the statement, if the statement names them.
     pub name: Option<String>,
-    /// Number of requests.
+    /// Number of requests without a wait.
     pub count: u64,
-    /// Number of ranks that ended with at least one such request.
+    /// Number of ranks that ended with at least one of these requests.
     pub ranks: u64,
 }
 
 impl Unwaited {
-    /// Adds the requests that a rank had at its end. `steps` contains the number of requests for each step of the
-    /// program.
+    /// Adds the requests that a rank had at the end of its program. `steps` contains the number of requests per
+    /// statement.
     pub fn add(&mut self, steps: &BTreeMap<u32, u64>, describe: impl Fn(u32) -> (String, Option<String>)) {
         for (&step, &count) in steps {
             let requests = self.0.entry(step).or_insert_with(|| {
@@ -103,7 +104,7 @@ impl Unwaited {
         }
     }
 
-    /// Adds the requests of other ranks.
+    /// Adds the requests of other ranks to the leftovers.
     pub fn merge(&mut self, other: Unwaited) {
         for (step, theirs) in other.0 {
             match self.0.get_mut(&step) {
@@ -116,7 +117,7 @@ impl Unwaited {
         }
     }
 
-    /// Returns the rows in the order of the program's steps.
+    /// Returns the requests in the order of the program's statements.
     pub fn into_rows(self) -> Vec<UnwaitedRequests> {
         self.0.into_values().collect()
     }

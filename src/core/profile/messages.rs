@@ -1,4 +1,4 @@
-//! Numbers, bytes and times of messages by level and size interval, and by pair of ranks.
+//! Numbers, bytes and times of messages by level of the machine and size interval, and by pair of ranks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::{Bytes, SimSpan};
 
-/// Size intervals of a profile: `[0, b0]`, `(b0, b1]`, …, `(bn, ∞)`.
+/// Intervals of message sizes in a profile: `[0, b0]`, `(b0, b1]`, …, `(bn, ∞)`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Bytes>", into = "Vec<Bytes>")]
 pub struct Intervals {
     bounds: Vec<Bytes>,
-    /// For each bit length of a size, index of the first interval that may contain the size.
+    /// For each bit length of a message size, the index of the first interval that may contain the size.
     first: [u16; 65],
 }
 
-/// Error for bounds that do not define intervals.
+/// Error for bounds that do not define intervals of message sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntervalsError;
 
@@ -30,7 +30,7 @@ impl fmt::Display for IntervalsError {
 impl std::error::Error for IntervalsError {}
 
 impl Intervals {
-    /// Creates the intervals between `bounds`.
+    /// Creates the intervals of message sizes between `bounds`.
     ///
     /// # Errors
     /// The bounds do not increase, or there are more than 1000 bounds.
@@ -56,13 +56,13 @@ impl Intervals {
         &self.bounds
     }
 
-    /// Limits `(above, up_to)` of interval `index`. The last interval has no upper limit.
+    /// Limits `(above, up_to)` of the interval with index `index`. The last interval has no upper limit.
     pub fn limits(&self, index: usize) -> (Bytes, Option<Bytes>) {
         let above = index.checked_sub(1).map_or(Bytes::ZERO, |before| self.bounds[before]);
         (above, self.bounds.get(index).copied())
     }
 
-    /// Index of the interval that contains `size`.
+    /// Index of the interval that contains the message size `size`.
     #[inline]
     pub fn index(&self, size: Bytes) -> usize {
         let bits = (64 - size.get().leading_zeros()) as usize;
@@ -96,14 +96,14 @@ impl Default for Intervals {
     }
 }
 
-/// Messages of one level and interval.
+/// Messages of one level of the machine and one size interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageCell {
     /// Number of messages.
     pub count: u64,
-    /// Sum of the sizes in bytes; 2^64 − 1 means this sum or more.
+    /// Sum of the message sizes in bytes. The value 2^64 − 1 means this sum or more.
     pub bytes: u64,
-    /// Sum of the transfer times of the messages (Δt in the paper).
+    /// Sum of the transfer times of the messages.
     pub time: SimSpan,
 }
 
@@ -115,29 +115,29 @@ impl std::ops::AddAssign for MessageCell {
     }
 }
 
-/// Messages by size interval and level.
+/// Statistics of messages by size interval and level of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageProfile {
     intervals: Intervals,
-    /// Cells by interval and level.
+    /// Statistics of messages, indexed by size interval and level of the machine.
     cells: Vec<[MessageCell; 3]>,
 }
 
 impl MessageProfile {
-    /// Creates an empty profile.
+    /// Creates a profile without messages.
     pub fn new(intervals: Intervals) -> Self {
         let cells = vec![[MessageCell::default(); 3]; intervals.count()];
         MessageProfile { intervals, cells }
     }
 
-    /// Counts a message of `size` that took `time` at `level`.
+    /// Counts a message of `size` bytes at `level` whose transfer took `time`.
     #[inline]
     pub fn record(&mut self, level: Level, size: Bytes, time: SimSpan) {
         let index = self.intervals.index(size);
         self.cells[index][level as usize] += MessageCell { count: 1, bytes: size.get(), time };
     }
 
-    /// Adds the messages of `other`.
+    /// Adds the message statistics of `other`.
     ///
     /// # Panics
     /// If the two profiles have different size intervals.
@@ -153,19 +153,19 @@ impl MessageProfile {
         &self.intervals
     }
 
-    /// Cell of an interval and level.
+    /// Statistics of the messages of one size interval and one level.
     pub fn cell(&self, interval: usize, level: Level) -> MessageCell {
         self.cells[interval][level as usize]
     }
 
-    /// Number, bytes and time, summed over the messages of `level`.
+    /// Number, bytes and transfer times, summed over the messages of `level`.
     pub fn level(&self, level: Level) -> MessageCell {
         let mut sum = MessageCell::default();
         self.cells.iter().for_each(|row| sum += row[level as usize]);
         sum
     }
 
-    /// Number, bytes and time, summed over all messages.
+    /// Number, bytes and transfer times, summed over all messages.
     pub fn total(&self) -> MessageCell {
         let mut sum = MessageCell::default();
         Level::ALL.into_iter().for_each(|level| sum += self.level(level));
@@ -173,7 +173,7 @@ impl MessageProfile {
     }
 }
 
-/// Messages by pair of ranks. Only pairs with messages use memory.
+/// Numbers and bytes of messages by pair of ranks. Only pairs with messages use memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pairs {
     cells: HashMap<(u32, u32), (u64, u64)>,
@@ -187,7 +187,7 @@ impl Pairs {
         cell.1 = cell.1.saturating_add(size.get());
     }
 
-    /// Adds the messages of `other`.
+    /// Adds the messages of `other` to the pairs.
     pub fn merge(&mut self, other: Pairs) {
         for (pair, (count, bytes)) in other.cells {
             let cell = self.cells.entry(pair).or_default();
@@ -196,7 +196,7 @@ impl Pairs {
         }
     }
 
-    /// `(from, to, count, bytes)` of every pair, in order of `from`, then `to`.
+    /// Returns `(from, to, count, bytes)` of every pair of ranks, in order of `from`, then `to`.
     pub fn sorted(&self) -> Vec<(u32, u32, u64, u64)> {
         let mut rows: Vec<_> =
             self.cells.iter().map(|(&(from, to), &(count, bytes))| (from, to, count, bytes)).collect();

@@ -1,17 +1,17 @@
-//! Parts of the predicted time, which are the parts of the critical path.
+//! Parts of the predicted time, which are the parts of the critical path of a run.
 
 use serde::{Deserialize, Serialize};
 
 use crate::platform::Level;
 use crate::units::{SimSpan, picoseconds};
 
-/// Disjoint parts of a path, whose sum is the length of the path. ARCHITECTURE.md defines each part.
+/// Disjoint parts of the critical path, whose sum is the length of the path. ARCHITECTURE.md defines the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
-    /// Time in local blocks outside collectives, up to the mean over all ranks.
+    /// Time in local blocks outside collectives, up to the mean of these times over all ranks.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
-    /// Time in local blocks outside collectives above the mean over all ranks.
+    /// Time in local blocks outside collectives, above the mean of these times over all ranks.
     #[serde(rename = "imbalance_ps", deserialize_with = "picoseconds")]
     pub imbalance: SimSpan,
     /// Time for combining and copying data in collectives.
@@ -23,14 +23,14 @@ pub struct PathParts {
     /// Time of receive overheads.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
-    /// Time of polls without a result, and delays between an event and the poll that noticed the event.
+    /// Time of unsuccessful polls, and delays between an event and the poll that noticed the event.
     #[serde(rename = "poll_ps", deserialize_with = "picoseconds")]
     pub poll: SimSpan,
-    /// Time of messages in transfer, by level.
+    /// Time of messages in transfer, by level of the machine.
     pub levels: LevelParts,
 }
 
-/// Parts of the transfer times, by level.
+/// Parts of the transfer times of messages, by level of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct LevelParts {
@@ -42,13 +42,13 @@ pub struct LevelParts {
 /// Parts of the transfer times of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransferParts {
-    /// Latency of the messages, without other transfers.
+    /// Latency of the messages without contention.
     #[serde(rename = "latency_ps", deserialize_with = "picoseconds")]
     pub latency: SimSpan,
-    /// Bytes divided by bandwidth, without other transfers.
+    /// Bytes of the messages divided by bandwidth, without contention.
     #[serde(rename = "bytes_ps", deserialize_with = "picoseconds")]
     pub bytes: SimSpan,
-    /// Additional time because of other transfers.
+    /// Additional transfer time because of other transfers.
     #[serde(rename = "contention_ps", deserialize_with = "picoseconds")]
     pub contention: SimSpan,
     /// Time of the control messages of the rendezvous protocol.
@@ -57,13 +57,13 @@ pub struct TransferParts {
 }
 
 impl PathParts {
-    /// Length of the path, which is the sum of its parts.
+    /// Length of the critical path, which is the sum of its parts.
     pub fn total(&self) -> SimSpan {
         let own = self.compute + self.imbalance + self.combine + self.send + self.recv + self.poll;
         Level::ALL.iter().fold(own, |sum, &level| sum + self.level(level).total())
     }
 
-    /// Parts of the messages of `level`.
+    /// Parts of the transfer times of the messages of `level`.
     pub fn level(&self, level: Level) -> TransferParts {
         match level {
             Level::IntraCmp => self.levels.intra_cmp,
@@ -79,7 +79,7 @@ impl TransferParts {
         self.latency + self.bytes + self.contention + self.protocol
     }
 
-    /// Divides the time `total` of a transfer into latency, time of the bytes, and the remainder, which is contention.
+    /// Divides the time `total` of a transfer into latency, time of the bytes, and contention, which is the remainder.
     #[inline]
     pub fn of_transfer(total: SimSpan, latency: SimSpan, bytes: SimSpan) -> Self {
         let latency = latency.min(total);
@@ -87,7 +87,7 @@ impl TransferParts {
         TransferParts { latency, bytes, contention: total - latency - bytes, protocol: SimSpan::ZERO }
     }
 
-    /// Divides the time `total` of a control message into the handshake and the remainder, which is contention.
+    /// Divides the time `total` of a control message into the handshake and contention, which is the remainder.
     #[inline]
     pub fn of_control(total: SimSpan, handshake: SimSpan) -> Self {
         let protocol = handshake.min(total);

@@ -1,4 +1,5 @@
-//! Fragments and their stages: the log of one process, and the analysis of the logs of all processes.
+//! Computation fragments of task-based programs and the stages of fragments: the log of one MPI process, and the
+//! analysis of the logs of all MPI processes.
 //!
 //! ```text
 //! distribution ──▶ waiting for data ──▶ ready queue ──▶ execution

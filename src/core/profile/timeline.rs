@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, SimTime};
 
-/// Activity of a rank.
+/// Activity of a rank in a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub enum Activity {
@@ -16,7 +16,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// All activities.
+    /// All activities of ranks.
     pub const ALL: [Activity; 5] =
         [Activity::Compute, Activity::Send, Activity::Recv, Activity::Wait, Activity::Collective];
 
@@ -32,24 +32,24 @@ impl Activity {
     }
 }
 
-/// Value of `place` for an interval without a call or statement.
+/// Value of `place` for an interval that belongs to no call or statement.
 pub const NO_PLACE: u32 = u32::MAX;
 
-/// Interval of a timeline. An interval starts at the end of the previous interval, or at the start of the run.
+/// Interval of a rank's timeline. An interval starts at the end of the previous interval, or at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
     /// Time at which the interval ends.
     pub until: SimTime,
-    /// Activity of the rank. If several activities were merged, the activity with the longest time.
+    /// Activity of the rank. If several activities were merged into this interval, the activity with the longest time.
     pub state: Activity,
-    /// Number of the call or statement. If several intervals were merged, the longest one of that activity.
-    /// [`NO_PLACE`] if the interval has no call.
+    /// Index of the call or statement. If several intervals were merged, the index of the longest interval of that
+    /// activity. [`NO_PLACE`] if the interval belongs to no call.
     pub place: u32,
-    /// Number of intervals that were merged to this one.
+    /// Number of intervals that were merged into this interval.
     pub merged: u32,
 }
 
-/// A message that has arrived, which figures show as an arrow.
+/// A message that has arrived. Figures show the message as an arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Arrow {
     /// Rank that sent the message.
@@ -63,18 +63,18 @@ pub struct Arrow {
     pub bytes: u64,
 }
 
-/// Activity concurrent with the rank's program: a strand, which is a non-blocking collective or a thread.
+/// Concurrent activity of a rank (strand): a non-blocking collective or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StrandSpan {
-    /// Time at which the strand started.
+    /// Virtual time at which the concurrent activity started.
     pub start: SimTime,
-    /// Time at which the strand ended.
+    /// Virtual time at which the concurrent activity ended.
     pub end: SimTime,
-    /// Number of the call that started the strand.
+    /// Index of the call that started the concurrent activity.
     pub place: u32,
 }
 
-/// A list in chronological order. If the list becomes too long, only every second, fourth, … element is stored.
+/// A list in chronological order. If the list becomes too long, it stores only every second, fourth, … element.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thinned<T> {
     items: Vec<T>,
@@ -88,7 +88,7 @@ impl<T> Thinned<T> {
         Thinned { items: Vec::new(), most: most.max(2), seen: 0, every: 1 }
     }
 
-    /// Adds an element to the list, or omits it.
+    /// Adds an element to the list, or omits the element if the list is too long.
     pub fn add(&mut self, item: T) {
         if self.seen.is_multiple_of(self.every) {
             self.items.push(item);
@@ -104,18 +104,18 @@ impl<T> Thinned<T> {
         }
     }
 
-    /// Elements that are stored.
+    /// Elements that the list stores.
     pub fn items(&self) -> &[T] {
         &self.items
     }
 }
 
-/// Intervals of a rank, without gaps from the start of the run to the rank's end.
+/// Activities of a rank, as intervals without gaps from the start of the run to the rank's end.
 ///
-/// Neighbouring intervals of the same activity are merged. If the number of intervals exceeds a limit, time is divided
-/// into grains of equal length. Intervals that are shorter than a grain and begin in the same grain are merged; the
-/// result has the activity with the longest time. The length of a grain is doubled until at most half of the limit
-/// remain. Intervals longer than a grain remain exact.
+/// Neighbouring intervals of a timeline  are merged if the rank's activity is the same. If the number of intervals
+/// exceeds a limit, time is divided into grains of equal length. Intervals that are shorter than a grain and begin in
+/// the same grain are merged; the result has the activity with the longest time. The length of a grain is doubled until
+/// the number of intervals is at most half of the limit. Intervals longer than a grain remain exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     intervals: Vec<Interval>,
@@ -123,7 +123,7 @@ pub struct Timeline {
     grain: SimSpan,
     /// Messages that arrived at the rank.
     pub arrows: Thinned<Arrow>,
-    /// Activities concurrent with the rank's program.
+    /// Concurrent activities (strands) of the rank.
     pub strands: Thinned<StrandSpan>,
 }
 
@@ -135,7 +135,7 @@ impl Timeline {
         Timeline { intervals: Vec::new(), most, grain: SimSpan::ZERO, arrows, strands }
     }
 
-    /// Adds the activity `state` until `until`, in the call or statement number `place`.
+    /// Adds the activity `state` up to the time `until`. `place` is the index of the call or statement.
     #[inline]
     pub fn add(&mut self, state: Activity, place: u32, until: SimTime) {
         match self.intervals.last_mut() {
@@ -149,13 +149,13 @@ impl Timeline {
         }
     }
 
-    /// Replaces the numbers of places.
+    /// Replaces the indices of calls and statements by the results of `place`.
     pub fn renumber(&mut self, place: impl Fn(u32, Option<Activity>) -> u32) {
         self.intervals.iter_mut().for_each(|interval| interval.place = place(interval.place, Some(interval.state)));
         self.strands.items.iter_mut().for_each(|strand| strand.place = place(strand.place, None));
     }
 
-    /// Returns the intervals, each with its start.
+    /// Returns the intervals of the timeline, each with its start.
     pub fn intervals(&self) -> impl Iterator<Item = (SimTime, Interval)> + '_ {
         let starts = [SimTime::ZERO].into_iter().chain(self.intervals.iter().map(|interval| interval.until));
         starts.zip(self.intervals.iter().copied())
@@ -211,13 +211,13 @@ impl Timeline {
     }
 }
 
-/// Short intervals that begin in the same grain.
+/// Short intervals of a timeline that begin in the same grain.
 struct ThinCell {
     number: u64,
     until: SimTime,
     merged: u32,
     spans: [SimSpan; 5],
-    /// For each activity, length and place of its longest interval.
+    /// For each activity, length and call index of the activity's longest interval.
     longest: [(SimSpan, u32); 5],
 }
 

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::SimSpan;
 
-/// Statistics of the elements of all timers over the added ranks.
+/// Statistics of the elements of all timers, over the ranks added so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimerSums {
     elements: Vec<TimerElement>,
     ranks: u64,
 }
 
-/// Statistics of one element of a timer over ranks.
+/// Statistics of one element of a timer, over the ranks added so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct TimerElement {
     longest: SimSpan,
@@ -20,13 +20,13 @@ struct TimerElement {
 }
 
 impl TimerSums {
-    /// Adds a rank whose timer elements have the times `times`. All ranks have equally many elements.
+    /// Adds the times `times` of one rank, one time per timer element. All ranks have equally many timer elements.
     pub fn add(&mut self, times: impl Iterator<Item = SimSpan>) {
         let element = |time: SimSpan| TimerElement { longest: time, shortest: time, sum_ps: time.as_ps().into() };
         self.merge(TimerSums { elements: times.map(element).collect(), ranks: 1 });
     }
 
-    /// Adds the ranks of `other`. The result does not depend on the order of additions.
+    /// Adds the ranks of `other` to the statistics. The result does not depend on the order of additions.
     pub fn merge(&mut self, other: TimerSums) {
         if self.ranks == 0 {
             *self = other;
@@ -40,28 +40,28 @@ impl TimerSums {
         }
     }
 
-    /// For each element, greatest time of a rank in seconds.
+    /// For each timer element, the greatest time of a rank in seconds.
     pub fn longest(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.longest.as_seconds())
     }
 
-    /// For each element, least time of a rank in seconds.
+    /// For each timer element, the least time of a rank in seconds.
     pub fn shortest(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.shortest.as_seconds())
     }
 
-    /// For each element, mean time over all ranks in seconds.
+    /// For each timer element, the mean time over all ranks in seconds.
     pub fn mean(&self) -> impl Iterator<Item = f64> {
         self.elements.iter().map(|element| element.sum_ps as f64 / self.ranks as f64 * 1e-12)
     }
 }
 
-/// A result that an application computes from its timers.
+/// A result that a described application computes from its timers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppResult {
-    /// Name given by the application.
+    /// Name of the result in the application file.
     pub name: String,
-    /// The value, or the reason for its absence: `value` or `error` in JSON.
+    /// The value, or the reason why the result has no value. The JSON key is `value` or `error`.
     #[serde(flatten)]
     pub found: AppFigure,
     /// Unit of the value; empty for a plain number.
@@ -74,12 +74,12 @@ pub struct AppResult {
 pub enum AppFigure {
     /// The result is this finite number.
     Value(f64),
-    /// Reason why the result could not be computed, with the source position.
+    /// Reason why the result has no value, with the source position.
     Error(String),
 }
 
 impl AppResult {
-    /// Value of the result, if it was computed.
+    /// Value of the result, if the result has a value.
     pub fn value(&self) -> Option<f64> {
         match self.found {
             AppFigure::Value(value) => Some(value),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::SimTime;
 
-/// Kinds of resources that messages use, some of which computing blocks use too.
+/// Types of shared resources that messages use. Computing blocks use some of these resources, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
@@ -27,9 +27,9 @@ pub enum SharedKind {
     Interconnect,
     /// Memories of domains within CMPs.
     DomainMemory,
-    /// Uplinks of groups of nodes, out of the groups; only those with traffic.
+    /// Uplinks of groups of nodes in the direction out of the groups; only uplinks with traffic.
     UplinkOut,
-    /// Uplinks of groups of nodes, into the groups; only those with traffic.
+    /// Uplinks of groups of nodes in the direction into the groups; only uplinks with traffic.
     UplinkIn,
 }
 
@@ -49,53 +49,53 @@ impl SharedKind {
     ];
 }
 
-/// Utilization of the resources of one kind, from 0 to 1.
+/// Utilization of all resources of one type, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResourceUse {
-    /// Kind of the resources in this row.
+    /// Type of the resources in this row.
     pub resource: SharedKind,
-    /// Number of resources; for pairs of nodes, only pairs with traffic.
+    /// Number of resources of the type; for pairs of nodes, only pairs with traffic.
     pub count: u64,
-    /// Mean utilization over time and over all resources of the kind.
+    /// Mean utilization over time and over all resources of the type.
     pub mean: f64,
     /// Mean utilization over time of the busiest resource.
     pub busiest: f64,
-    /// Greatest utilization of one resource at any time. Absent for cores, which either copy or do not, and for
+    /// Greatest utilization of one resource at any time. Absent for cores, whose utilization is always 0 or 1, and for
     /// adapters if small messages pass one after another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub greatest: Option<f64>,
 }
 
-/// Transfers whose share of bandwidth would have changed during the transfer, under a contention model that determines
-/// the share only at the start.
+/// Transfers whose share of bandwidth would have changed during the transfer. The contention model of the transfers
+/// determines the share only at the start of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SharesChanged {
-    /// Level of the transfers.
+    /// Level of the machine to which the transfers belong.
     pub level: Level,
-    /// Fraction of the level's bytes through ports that such transfers moved.
+    /// Fraction of the level's bytes through ports that these transfers moved.
     pub part: f64,
 }
 
-/// Utilization recorded by a worker. The utilization of a run is the sum over its workers.
+/// Utilization of shared resources that a worker recorded. The utilization of a run is the sum over its workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uses {
     kinds: [KindUse; SharedKind::ALL.len()],
 }
 
-/// Utilization of the resources of one kind.
+/// Utilization of the resources of one type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct KindUse {
     count: u64,
-    /// Equivalent time of full use in picoseconds, summed over all resources. `busiest` is that of the busiest
-    /// resource.
+    /// Sum over all resources of the time in which the resource would do the same work at full use, in picoseconds.
+    /// `busiest` is this time for the busiest resource.
     all: u128,
     busiest: u64,
-    /// Greatest utilization of a resource of the kind, in millionths.
+    /// Greatest utilization of a resource of the type, in millionths.
     most: u32,
 }
 
 impl Uses {
-    /// Adds a resource with an equivalent time of full use of `in_full` picoseconds.
+    /// Adds a resource that would do its work in `in_full` picoseconds at full use.
     pub fn add(&mut self, kind: SharedKind, in_full: u64) {
         let kind = &mut self.kinds[kind as usize];
         kind.count += 1;
@@ -103,13 +103,13 @@ impl Uses {
         kind.busiest = kind.busiest.max(in_full);
     }
 
-    /// Records that a resource of `kind` had a utilization of `millionths` at some time.
+    /// Records that a resource of type `kind` had a utilization of `millionths` at some time.
     pub fn at_most(&mut self, kind: SharedKind, millionths: u32) {
         let kind = &mut self.kinds[kind as usize];
         kind.most = kind.most.max(millionths);
     }
 
-    /// Adds the utilization of another worker.
+    /// Adds the utilization that another worker recorded.
     pub fn merge(&mut self, other: &Uses) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.count += theirs.count;
@@ -119,7 +119,7 @@ impl Uses {
         }
     }
 
-    /// Returns the utilization of each kind of resource that was used, for a run that ends at `end`.
+    /// Returns the utilization of each type of resource that was used, for a run that ends at `end`.
     pub fn rows(&self, end: SimTime) -> Vec<ResourceUse> {
         let time = end.as_ps().max(1) as f64;
         let used = SharedKind::ALL.into_iter().zip(&self.kinds).filter(|(_, kind)| kind.all > 0);

@@ -1,4 +1,5 @@
-//! Time that a modified machine would save to first order: the critical path is the same, but has shorter parts.
+//! Time that a modified machine would save, to first order: the critical path contains the same activities, but with
+//! shorter times.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,14 +8,15 @@ use crate::units::{SimSpan, picoseconds};
 
 use super::{ContentionLevels, ContentionParts, PathParts};
 
-/// A modification of the machine at one level, and the time that it saves if the critical path does not change.
+/// A modification of one level of the machine, and the time that the modification saves if the critical path does not
+/// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {
-    /// Level whose messages change.
+    /// Level of the machine whose messages change.
     pub level: Level,
-    /// Modification of the machine.
+    /// Modification of the machine at this level.
     pub change: Change,
-    /// Reduction of the predicted time.
+    /// Reduction of the predicted time in the modified machine.
     #[serde(rename = "saved_ps", deserialize_with = "picoseconds")]
     pub saved: SimSpan,
 }
@@ -27,18 +29,18 @@ pub enum Change {
     LatencyHalved,
     /// All bandwidths are doubled.
     BandwidthDoubled,
-    /// Transfers do not slow each other down.
+    /// Concurrent transfers do not slow each other down.
     ContentionGone,
     /// Cores copy twice as fast; the ping-pong's bandwidth does not change.
     CopiesDoubled,
     /// Adapters and interconnects between CMPs have twice the capacity, per direction and in total. The bandwidth of
     /// a single message does not change.
     CapacityDoubled,
-    /// The two directions of a link are independent.
+    /// The two directions of a link do not share bandwidth.
     DuplexGone,
     /// Adapters send twice as many messages per second.
     GapHalved,
-    /// All buffers of copies are in caches.
+    /// All buffers of message copies are in caches.
     CachesHold,
     /// Memory bandwidth for copies is doubled.
     MemoryDoubled,
@@ -47,11 +49,11 @@ pub enum Change {
 }
 
 impl WhatIf {
-    /// Returns every modification at every level that saves time, greatest saving first. `contention` returns the
+    /// Returns all modifications that save time, at all levels, greatest saving first. `contention` returns the
     /// contention model of a level.
     ///
     /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
-    /// contains the contention by cause, if known.
+    /// contains the contention on the critical path by cause, if known.
     pub fn all(
         path: &PathParts,
         charged: Option<&ContentionLevels>,
@@ -86,7 +88,7 @@ impl WhatIf {
         let mut all: Vec<WhatIf> = Level::ALL.into_iter().flat_map(of_level).collect();
         all.extend(Level::ALL.into_iter().flat_map(occupied));
         all.retain(|what| what.saved > SimSpan::ZERO);
-        // A stable sort keeps equal entries in the order of levels.
+        // A stable sort keeps modifications with equal savings in the order of levels.
         all.sort_by_key(|what| std::cmp::Reverse(what.saved));
         all
     }

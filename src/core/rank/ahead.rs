@@ -1,11 +1,11 @@
-//! Runs a program ahead of virtual time: the program continues as soon as the data it waits for are available, even if
-//! these data arrive later in virtual time.
+//! Runs a program ahead of virtual time. The program continues as soon as the data for which it waits are available,
+//! even if these data arrive later in virtual time.
 //!
-//! The data of a receive from a certain source do not depend on time, because the messages between two ranks are
-//! matched in the order sent. The program therefore gets such data at once, in *early messages* from rank to rank
-//! ([`Mailboxes`]). The program's calls are queued for the engine, which decides their times. The engine's messages
-//! have the same sizes but contain *tickets* instead of data. The engine must match the same messages and receives,
-//! which is checked.
+//! The data of a receive from a certain source do not depend on time, because MPI matches the messages between two
+//! ranks in the order in which they were sent. The program therefore gets these data at once, in *early messages* from
+//! rank to rank ([`Mailboxes`]). The program's calls are queued for the engine, which computes the virtual times of the
+//! calls. The engine's messages have the same sizes but contain *tickets* instead of data. The engine must match the
+//! same messages and receives as this module, which this module checks.
 //!
 //! The program waits for the engine in operations that depend on time: receives from any source and all later receives
 //! in the same context, tests, probes, cancelling, waiting for one of several requests, and reading the clock (a
@@ -38,8 +38,8 @@ use mailbox::{Mailbox, ReceiveId};
 pub use mailboxes::{Doorbell, EarlyMessage, Mailboxes};
 use program::Nobody;
 
-/// Least context whose messages contain their data in virtual time instead of tickets. Network adapters serve these
-/// messages or send them as answers.
+/// Least context whose messages contain their data instead of tickets. A rank's service handles these messages or sends
+/// them as answers.
 pub const CARRIED: Context = 1 << 31;
 
 /// Greatest number of calls queued for the engine.
@@ -47,31 +47,32 @@ const MOST_QUEUED: usize = 4096;
 
 /// A program that runs ahead.
 pub struct RunAhead {
-    /// Calls that wait for the engine. Requests in these calls have the names that this task assigned.
+    /// Calls that wait for the engine. Requests in these calls have the identifiers that this wrapper assigned.
     queue: VecDeque<Queued>,
-    /// Use of the reply to the call that the engine is executing.
+    /// How the reply to the call that the engine executes at present is used.
     asked: ReplyUse,
-    /// Event that the program waits for.
+    /// Event for which the program waits.
     state: AheadState,
-    /// Requests of the program, by the names that this task assigned.
+    /// Requests of the program, indexed by the identifiers that this wrapper assigned.
     requests: Vec<Kind>,
     free: Vec<RequestId>,
-    /// For each request, the name that the engine assigned. The engine starts a request later than the program.
+    /// For each request, the identifier that the engine assigned. The engine starts a request later than the program.
     names: Vec<RequestId>,
-    /// Numbers of the early messages that were matched, in the order in which the engine has to match the
+    /// Sequence numbers of the early messages that were matched, in the order in which the engine has to match the
     /// corresponding messages.
     matched: VecDeque<u64>,
     rank: Rank,
-    /// Clock of the rank in the engine, which is behind the program.
+    /// Clock of the rank in the engine. The program's code is ahead of this clock.
     clock: SimTime,
     mailbox: Arc<Mutex<Mailbox>>,
     mailboxes: Arc<Mailboxes>,
     doorbell: Arc<Doorbell>,
-    /// Source position of the call that the engine is executing.
+    /// Source position of the call that the engine executes at present.
     site: CallSite,
-    /// Description of the collective that the call in the engine enters, if collectives are recorded.
+    /// Description of the collective that the engine's present call enters, if collectives are recorded.
     called: Option<Called>,
-    // The program is the last field, and thus dropped last, because strands in the queue point into the program.
+    // The program is the last field and thus dropped last, because strands in the queue contain pointers into the
+    // program.
     program: Box<dyn Program>,
 }
 
@@ -79,11 +80,11 @@ pub struct RunAhead {
 #[derive(Debug)]
 struct Queued {
     call: Call,
-    /// Name of the request that the call starts, if any.
+    /// Identifier of the request that the call starts, if any.
     starts: Option<RequestId>,
     /// Source position of the call.
     site: CallSite,
-    /// Result of [`Program::called`].
+    /// Description of the collective that the call enters: the result of [`Program::called`].
     called: Option<Called>,
 }
 
@@ -94,18 +95,18 @@ enum Kind {
     Strand,
 }
 
-/// Use of the reply to the call that the engine is executing.
+/// How the reply to the call that the engine executes at present is used.
 #[derive(Debug)]
 enum ReplyUse {
-    /// The reply is ignored, except for tickets in its completions, because the program already knows the result.
+    /// The reply is ignored, except for tickets in its completions, because the program already has the result.
     Nothing,
-    /// The reply names this request in the engine.
+    /// The reply states the engine's identifier of this request.
     Start(RequestId),
     /// The reply is passed to the program.
     Reply,
 }
 
-/// Event that the program waits for.
+/// Event for which the program waits.
 #[derive(Debug)]
 enum AheadState {
     /// The program waits for its first turn.
@@ -122,18 +123,18 @@ enum AheadState {
     Ended,
 }
 
-/// A call that completes requests.
+/// A call that completes requests of the program.
 #[derive(Debug)]
 enum AheadWait {
-    /// Completes all requests and passes the completions to the program.
+    /// Completes all requests and passes their completions to the program.
     All(Requests),
-    /// Completes all requests without passing completions to the program.
+    /// Completes all requests without passing their completions to the program.
     Quietly(Requests),
     /// Completes a blocking receive, which has no request.
     Receive(ReceiveId),
-    /// Completes the requests that the engine reports.
+    /// Completes the requests that the engine reports as complete.
     Some(Requests),
-    /// Completes no request; the reply is passed to the program.
+    /// Completes no request. The engine's reply is passed to the program.
     Nothing,
 }
 
@@ -207,7 +208,7 @@ impl RunAhead {
         }
     }
 
-    /// Completes `wait` without the engine, if all data are available.
+    /// Completes the requests of `wait` without the engine, if all data are available.
     fn complete(&mut self, wait: &AheadWait, completions: &mut Vec<Completion>) -> Completed {
         let mut mailbox = self.collected();
         let (ids, told) = match wait {
@@ -265,7 +266,7 @@ impl RunAhead {
         }
     }
 
-    /// Sends the data of `message` as an early message and replaces them by a ticket.
+    /// Sends the data of `message` as an early message and replaces the data by a ticket.
     fn send(&self, message: &mut Message) {
         let &mut Message { to, context, tag, size, .. } = message;
         if context < CARRIED {
@@ -275,7 +276,7 @@ impl RunAhead {
         }
     }
 
-    /// Queues `call` of the program and determines the event that the program waits for.
+    /// Queues the program's call `call` for the engine and determines the event for which the program waits.
     fn take(&mut self, call: Call) {
         let mut call = call;
         let mut starts = None;
@@ -319,7 +320,7 @@ impl RunAhead {
             }
             Call::Finish | Call::Fail(_) => AheadState::Ended,
         };
-        // The engine must report the completions of requests whose matches it decides.
+        // The engine must report the completions of requests whose matching messages the engine decides.
         if let (AheadState::Engine(AheadWait::Quietly(_)), Call::Complete(ids)) = (&self.state, &mut call) {
             call = Call::WaitAll(std::mem::take(ids));
         }
@@ -335,7 +336,7 @@ impl RunAhead {
         if mailbox.is_deferred(receive) { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// Waits for data; or for the engine, if the engine decides the match of any of the requests.
+    /// Waits for data. If the engine decides the matching message of any of the requests, waits for the engine instead.
     fn wait(&self, wait: AheadWait) -> AheadState {
         let (AheadWait::All(ids) | AheadWait::Quietly(ids)) = &wait else {
             unreachable!("other waits know for whom they wait")
@@ -352,8 +353,8 @@ impl RunAhead {
     }
 
     /// Passes the engine's reply with the data to the waiting program. If there is a `simulator`, the program makes
-    /// local calls at once, such as reads of the clock in a loop. Returns whether the program waits for the reply to
-    /// such a call.
+    /// local calls at once, such as reads of the clock in a loop. Returns whether the program waits for the reply to a
+    /// local call.
     fn answer(&mut self, reply: &mut Reply<'_>, simulator: Option<&mut dyn Simulator>) -> bool {
         let AheadState::Engine(wait) = std::mem::replace(&mut self.state, AheadState::Ended) else {
             unreachable!("the program waits for the engine")
@@ -402,7 +403,8 @@ impl RunAhead {
         false
     }
 
-    /// Checks that the engine completed the requests with the same messages as this module, and removes the tickets.
+    /// Checks that the engine completed the requests with the same messages as this module, and removes the tickets
+    /// from the completions.
     fn check(&mut self, completions: &mut [Completion]) {
         for completion in completions {
             if let Some(ticket) = completion.payload.take() {
@@ -413,12 +415,12 @@ impl RunAhead {
         }
     }
 
-    /// Whether the program is inside the call that the engine is executing.
+    /// Whether the program is inside the call that the engine executes at present.
     fn is_in_step(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// Returns the next call for the engine, with the engine's names of requests.
+    /// Returns the next call for the engine, with the engine's identifiers of requests.
     fn give(&mut self) -> Call {
         let Queued { mut call, starts, site, called } = self.queue.pop_front().expect("the program has made a call");
         (self.site, self.called) = (site, called);
@@ -440,10 +442,10 @@ impl RunAhead {
     }
 }
 
-/// The engine's interface for local calls, which affect no other task and no request.
+/// Interface of the engine for local calls, which affect no other task and no request.
 struct LocalCalls<'a> {
     simulator: &'a mut dyn Simulator,
-    /// Clock of the rank after the last call.
+    /// Clock of the rank after the last local call.
     clock: &'a mut SimTime,
 }
 
@@ -460,7 +462,7 @@ impl Simulator for LocalCalls<'_> {
     }
 }
 
-/// Result of trying to complete a wait without the engine.
+/// Result of an attempt to complete a wait without the engine.
 enum Completed {
     Reported,
     Quietly,

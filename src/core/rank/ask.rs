@@ -1,21 +1,22 @@
-//! Immediate calls: the simulator answers a call during the program's turn, without a switch or a copy.
+//! Immediate calls. The simulator answers an immediate call during the program's turn, without a switch of stacks and
+//! without a copy of the call.
 
 use super::call::{Call, Reply};
 
-/// The engine during a program's turn.
+/// The simulator as seen by a program during the program's turn.
 pub trait Simulator {
-    /// Executes the program's next call, if it can be answered immediately. Parts that are taken out of `call` are
-    /// replaced by values that need no drop.
+    /// Executes the program's next call, if the simulator can answer it immediately. Fields that are taken out of
+    /// `call` are replaced by values that need no drop.
     fn ask(&mut self, call: &mut Call) -> Immediate<'_>;
 }
 
 /// Result of an immediate call.
 #[derive(Debug)]
 pub enum Immediate<'a> {
-    /// The call was executed; this is its reply.
+    /// The simulator has executed the call and gives this reply.
     Replied(Reply<'a>),
-    /// The call takes simulated time. The program gets the reply in its next turn.
+    /// The call takes virtual time. The program gets the reply in its next turn.
     Waits,
-    /// The call was not executed. The call is unchanged and ends the program's turn.
+    /// The simulator has not executed the call. The call is unchanged and ends the program's turn.
     Refused,
 }

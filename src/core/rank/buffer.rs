@@ -1,43 +1,43 @@
-//! Memory that a call uses: the buffer of a message, and the bytes that a block of computing moves.
+//! Memory that a call uses: the buffer of a message, or the bytes that a block of computing moves.
 
 use serde::{Deserialize, Serialize};
 
 use super::call::Context;
 use crate::units::{Bytes, SimSpan};
 
-/// Number of a message's buffer among the buffers of its rank, or no buffer. The type has only three bytes, so that
+/// Identifier of a message's buffer among the buffers of its rank, or no buffer. The type has only three bytes, so that
 /// [`super::Message`] does not become larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Buffer([u8; 3]);
 
 impl Buffer {
-    /// Value for an unknown buffer. All messages of the same context, tag and partner rank with this value share one
+    /// Value for an unknown buffer. All messages with this value and the same context, tag and partner rank share one
     /// buffer.
     pub const NONE: Buffer = Buffer([0; 3]);
-    /// Least size in bytes of messages that state a buffer. Smaller buffers are assumed to be in the caches, which is
-    /// true for caches of up to 64 MiB.
+    /// Least size in bytes of messages that state a buffer. The simulator assumes that smaller buffers are in the
+    /// caches, which is true for caches of up to 64 MiB.
     pub const LEAST_MESSAGE: u64 = 1024;
     /// Greatest number of distinct buffers per rank.
     pub const MOST: u32 = (1 << 24) - 1;
 
-    /// Creates buffer `number`, counted from 0. Numbers repeat beyond [`Buffer::MOST`].
+    /// Creates the buffer with index `number`, counted from 0. Identifiers repeat beyond [`Buffer::MOST`].
     pub fn numbered(number: u32) -> Self {
         Buffer::from_word(number % Self::MOST + 1)
     }
 
-    /// Inverse of [`Buffer::word`].
+    /// Creates the buffer from the integer that [`Buffer::word`] returns.
     pub fn from_word(word: u32) -> Self {
         let [a, b, c, _] = word.to_le_bytes();
         Buffer([a, b, c])
     }
 
-    /// Returns the number of the buffer, counted from 1; 0 for no buffer.
+    /// Returns the identifier of the buffer, counted from 1, or 0 for no buffer.
     pub fn word(self) -> u32 {
         let [a, b, c] = self.0;
         u32::from_le_bytes([a, b, c, 0])
     }
 
-    /// Whether a buffer is stated.
+    /// Whether the call states a buffer.
     #[inline]
     pub fn is_stated(self) -> bool {
         self != Buffer::NONE
@@ -47,16 +47,16 @@ impl Buffer {
 /// A local block of computing that also moves bytes from and to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MemoryBlock {
-    /// Duration of the block if memory does not limit it.
+    /// Duration of the block if memory bandwidth does not limit it.
     pub core: SimSpan,
-    /// Number of bytes moved.
+    /// Number of bytes that the block moves from and to memory.
     pub bytes: Bytes,
 }
 
 /// Data that a rank copies or combines in a collective, in its own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataBlock {
-    /// Duration if the data are in caches, or if the platform does not model caches.
+    /// Duration of the work if the data are in caches, or if the platform does not model caches.
     pub span: SimSpan,
     /// Size of the data to copy, or of each operand to combine, in bytes.
     pub size: Bytes,

@@ -1,4 +1,4 @@
-//! Calls of a rank to the simulator, replies, and programs of ranks.
+//! Calls of a rank to the simulator, replies of the simulator, and programs of ranks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,41 +13,42 @@ use super::describe::Describe;
 use crate::platform::Method;
 use crate::units::{Bytes, SimSpan, SimTime};
 
-/// Number of a simulated rank in the world, at most 2^32 − 2.
+/// World rank of a simulated rank, at most 2^32 − 2.
 pub type Rank = u32;
 
-/// Context of a message. The context separates the messages of a communicator from those of other communicators, and
-/// messages of collectives from point-to-point messages.
+/// Context of a message. Contexts separate the messages of different communicators, and the messages of collectives
+/// from point-to-point messages.
 pub type Context = u32;
 
-/// Context of messages that are served instead of received. The receiving rank's program serves each message when its
-/// last byte arrives (see [`Program::serve`]). Such messages are sent eagerly, whatever their size and mode.
+/// Context of messages that the receiving rank's service handles instead of a receive. The program's function
+/// [`Program::serve`] handles a message when its last byte arrives. The protocol of these messages is always eager,
+/// whatever their size and send mode.
 pub const SERVICE: Context = Context::MAX;
 
 /// Tag of a message, at most 2^32 − 2.
 pub type Tag = u32;
 
-/// Name of a request, unique among the unfinished requests of a rank.
+/// Identifier of a request, unique among the unfinished requests of a rank.
 pub type RequestId = u32;
 
-/// Request of an operation that was complete when it was started, such as an eager send. All such operations share
-/// this name, because the engine stores nothing about them. A program may wait for or test this request any number of
-/// times.
+/// Request of an operation that was complete when it was started, such as an eager send. All these operations share
+/// this identifier, because the engine stores nothing about them. A program may wait for or test this request any
+/// number of times.
 pub const COMPLETE: RequestId = RequestId::MAX;
 
-/// List of requests in the order of the program.
+/// List of requests in the order of the program's call.
 pub type Requests = SmallVec<[RequestId; 12]>;
 
 /// Data of a message; `None` for messages of described programs.
 pub type Payload = Option<Data>;
 
-/// Data of a message behind one pointer, because messages are moved often and most have no data.
+/// Data of a message in a separate allocation, because messages are moved often and most messages have no data.
 pub type Data = Box<Vec<u8>>;
 
 /// Completion mode of a send (MPI-3.1, section 3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendMode {
-    /// The send is eager up to the threshold of the link, and a rendezvous above.
+    /// The send is eager up to the eager threshold of the link, and a rendezvous above.
     #[default]
     Standard,
     /// The send is always a rendezvous, which completes only after the receive was posted.
@@ -75,7 +76,7 @@ pub struct Message {
     pub payload: Payload,
 }
 
-/// Source of a receive.
+/// Senders whose messages a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Messages from this rank.
@@ -84,7 +85,7 @@ pub enum Source {
     Any,
 }
 
-/// Tag of a receive.
+/// Message tags that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagPattern {
     /// Messages with this tag.
@@ -93,25 +94,25 @@ pub enum TagPattern {
     Any,
 }
 
-/// Messages that a receive or probe accepts.
+/// Properties of the messages that a receive or probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Accepted senders.
+    /// Senders whose messages are accepted.
     pub from: Source,
-    /// Accepted context.
+    /// Context of the accepted messages.
     pub context: Context,
-    /// Accepted tags.
+    /// Tags of the accepted messages.
     pub tag: TagPattern,
-    /// Greatest accepted size in bytes. A longer message ends the run with the error MPI_ERR_TRUNCATE.
+    /// Greatest accepted message size in bytes. A longer message ends the run with the error MPI_ERR_TRUNCATE.
     pub capacity: Bytes,
     /// Buffer of the receiver in which the message is stored.
     pub buffer: Buffer,
 }
 
-/// Selection of the requests that a test completes.
+/// Selection of the requests that a test call completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// All requests if all are complete, otherwise none (MPI_Testall).
+    /// All requests if all are complete, otherwise no request (MPI_Testall).
     All,
     /// All requests that are complete (MPI_Testsome).
     Some,
@@ -119,92 +120,91 @@ pub enum Which {
     First,
 }
 
-/// Call of a rank to the simulator. The simulator answers each call by one [`Reply`] of the kind after the arrow.
+/// Call of a rank to the simulator. The simulator answers a call by one [`Reply`], whose type follows the arrow.
 #[derive(Debug)]
 pub enum Call {
-    /// Executes a local block of computing of this length. → `Done`
+    /// Computes locally for this span of virtual time. → `Done`
     Compute(SimSpan),
-    /// Executes a local block of computing that moves bytes from and to memory, whose bandwidth other ranks may share.
-    /// → `Done`
+    /// Computes locally and moves bytes from and to memory. Other ranks may share the memory bandwidth. → `Done`
     Work(MemoryBlock),
-    /// Executes a local block of a real program's code. The block takes this time if no other rank computes on the
-    /// CMP. → `Done`
+    /// Executes a block of a real program's code. The block takes this span if no other rank computes on the CMP. →
+    /// `Done`
     Code(SimSpan),
     /// Copies or combines data of a collective in the rank's own memory. → `Done`
     Data(DataBlock),
     /// Sends a message; the reply follows when the buffer may be reused. → `Done`
     Send(Message),
-    /// Receives a message. → `Completed` with one entry
+    /// Receives a message. → `Completed` with one completion
     Recv(Pattern),
-    /// Sends one message and receives another concurrently (MPI_Sendrecv). → `Completed` with one entry, that of the
-    /// receive
+    /// Sends one message and receives another message concurrently (MPI_Sendrecv). → `Completed` with the completion of
+    /// the receive
     Exchange(Message, Pattern),
     /// Starts a send. → `Started`
     Isend(Message),
     /// Posts a receive. → `Started`
     Irecv(Pattern),
-    /// Waits for all requests in the list and frees them. → `Completed`, with one entry per request in the order of
-    /// the list
+    /// Waits for all requests in the list and frees the requests. → `Completed`, with one completion per request in the
+    /// order of the list
     WaitAll(Requests),
     /// Like [`Call::WaitAll`], for a program that does not need the completions. → `Done`
     Complete(Requests),
-    /// Waits for the request that completes first; of requests that complete at the same time, the first in the list.
-    /// → `Completed` with one entry
+    /// Waits for the request that completes first. If several requests complete at the same time, the first of them in
+    /// the list counts. → `Completed` with one completion
     WaitAny(Requests),
-    /// Tests whether requests are complete, and frees the selected complete ones. → `Completed`, possibly without
-    /// entries
+    /// Tests whether requests are complete, and frees the selected complete requests. → `Completed`, possibly without
+    /// completions
     Test {
-        /// Requests that are tested.
+        /// Requests whose completion is tested.
         requests: Requests,
-        /// Selection of the requests to complete.
+        /// Selection of the requests that the test completes.
         which: Which,
-        /// Whether a test that completes nothing takes the time of one poll; otherwise it takes no time.
+        /// Whether an unsuccessful test takes the time of one poll. Otherwise an unsuccessful test takes no time.
         poll: bool,
     },
-    /// Executes a polling loop: advances time in whole polls until a change for the rank, but at most by this span
-    /// (rounded up to whole polls, at least one poll). → `Done`
+    /// Executes a polling loop. Virtual time advances in whole polls until a change for the rank, but at most by this
+    /// span (rounded up to whole polls, at least one poll). → `Done`
     ///
     /// A change for the rank is one of these events: a request or strand completes, a message without a posted receive
-    /// arrives, or a message is served. The clock of the reply is the time of the first poll that would notice the
-    /// change. If a change has happened since the last `Idle` call, the call ends at once, in zero time; a request
-    /// that the program has completed meanwhile is not a change. If nothing has changed for the rank during 1000 s of
-    /// idling (minus time spent otherwise), the call waits for the next change.
+    /// arrives, or the rank's service handles a message. The clock of the reply is the time of the first poll that
+    /// would notice the change. If a change has happened since the last `Idle` call, the call ends at once, in zero
+    /// time; a request that the program has completed meanwhile is not a change. If nothing has changed for the rank
+    /// during 1000 s of idling (minus time spent otherwise), the call waits for the next change.
     Idle(SimSpan),
-    /// Cancels a posted receive that has not been matched (MPI_Cancel). The receive is then complete, and its
-    /// completion is marked as cancelled. A matched receive or a send is not affected. → `Done`
+    /// Cancels a posted receive that has not been matched (MPI_Cancel). The cancelled receive is complete, and its
+    /// completion is marked as cancelled. The call has no effect on a matched receive or a send. → `Done`
     Cancel(RequestId),
-    /// Waits for a message without receiving it. → `Completed` with one entry without payload
+    /// Waits for a message without receiving the message. → `Completed` with one completion without payload
     Probe(Pattern),
-    /// Tests whether a message has arrived, without receiving it. → `Completed` with at most one entry
+    /// Tests whether a message has arrived, without receiving the message. → `Completed` with at most one completion
     Iprobe(Pattern),
-    /// Starts a strand: a program that proceeds concurrently with its own clock (for example a non-blocking
-    /// collective). The request completes when the strand ends. → `Started`
+    /// Starts a strand: a program that proceeds concurrently with the caller and has its own clock (for example a
+    /// non-blocking collective). The request completes when the strand ends. → `Started`
     Start(Box<dyn Program>),
-    /// Begins a collective, to which all calls until [`Call::Leave`] belong. → `Done`
+    /// Begins a collective. All calls up to [`Call::Leave`] belong to the collective. → `Done`
     Enter(CollectiveEntry),
-    /// Ends the collective of [`Call::Enter`]. → `Done`
+    /// Ends the collective that [`Call::Enter`] began. → `Done`
     Leave,
-    /// Does nothing, so that the engine can check its limits and run other ranks. → `Done`
+    /// Has no effect on virtual time; the engine can check its limits and execute other ranks. → `Done`
     Yield,
-    /// Ends the program. This call is never answered.
+    /// Ends the program. The simulator does not answer this call.
     Finish,
-    /// Ends the run with this error, because the program cannot continue. This call is never answered.
+    /// Ends the run with this error, because the program cannot continue. The simulator does not answer this call.
     Fail(Box<ProgramError>),
 }
 
-/// A collective entered by a task.
+/// A collective that a task (the program of a rank or of a strand) enters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectiveEntry {
     /// Name of the MPI function.
     pub name: &'static str,
-    /// Method of the collective, if several are possible.
+    /// Algorithm of the collective with its parameters, if several algorithms are possible.
     pub method: Option<Method>,
-    /// Size in bytes that determined the method.
+    /// Size in bytes by which the algorithm was chosen.
     pub bytes: Bytes,
 }
 
 impl CollectiveEntry {
-    /// Creates an entry without an algorithm.
+    /// Creates a description of a collective without an algorithm.
     pub const fn named(name: &'static str) -> Self {
         CollectiveEntry { name, method: None, bytes: Bytes::ZERO }
     }
@@ -215,16 +215,16 @@ impl CollectiveEntry {
 pub struct Reply<'a> {
     /// Clock of the rank after the call.
     pub clock: SimTime,
-    /// Result of the call.
+    /// Result of the call, whose type depends on the call.
     pub kind: ReplyKind<'a>,
 }
 
-/// Kinds of replies to a call.
+/// Result of a call.
 #[derive(Debug)]
 pub enum ReplyKind<'a> {
-    /// First reply of a program, before any call.
+    /// First reply to a program, before any call.
     Begin,
-    /// The call is done and has no result.
+    /// The call is complete and has no result.
     Done,
     /// The call started this request.
     Started(RequestId),
@@ -235,9 +235,9 @@ pub enum ReplyKind<'a> {
 /// Completion of a request.
 #[derive(Debug)]
 pub struct Completion {
-    /// Index in the call's list; 0 for a blocking receive or a probe.
+    /// Index of the request in the call's list; 0 for a blocking receive or a probe.
     pub index: u32,
-    /// Sender of a received message; the rank itself for sends and strands.
+    /// Rank that sent the received message; the rank itself for sends and strands.
     pub source: Rank,
     /// Tag of a received message, otherwise 0.
     pub tag: Tag,
@@ -249,10 +249,10 @@ pub struct Completion {
     pub cancelled: bool,
 }
 
-/// A message in the [`SERVICE`] context that has arrived.
+/// A message in the [`SERVICE`] context that has arrived at a rank.
 #[derive(Debug)]
 pub struct Served {
-    /// Time at which the last byte of the message arrived.
+    /// Virtual time at which the last byte of the message arrived.
     pub at: SimTime,
     /// Rank that sent the message.
     pub from: Rank,
@@ -264,17 +264,17 @@ pub struct Served {
     pub payload: Payload,
 }
 
-/// Code of a rank, which makes calls to the simulator.
+/// Code of a simulated rank, which makes calls to the simulator.
 ///
-/// The engine calls `next` first with [`ReplyKind::Begin`], then with the reply to each call, until [`Call::Finish`]
-/// or [`Call::Fail`]. The code may run on any thread and far ahead of other ranks. The code affects the simulation
+/// The engine calls `next` first with [`ReplyKind::Begin`], then with the reply to each call, until [`Call::Finish`] or
+/// [`Call::Fail`]. The code may run on any host thread and far ahead of other ranks. The code affects the simulation
 /// only by its calls.
 pub trait Program: Describe + Send {
-    /// Takes the reply to the last call and returns the next call.
+    /// Takes the simulator's reply to the last call and returns the next call.
     fn next(&mut self, reply: Reply<'_>) -> Call;
 
-    /// Like [`Program::next`], but the program may first make calls through `simulator`. Returns `None` if the program
-    /// waits for the reply to the last call that it made through `simulator`.
+    /// Like [`Program::next`], but the program may first make immediate calls through `simulator`. Returns `None` if
+    /// the program waits for the reply to the last call that it made through `simulator`.
     #[inline]
     fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
         let _ = simulator;
@@ -282,23 +282,24 @@ pub trait Program: Describe + Send {
         Some(self.next(Reply { kind, ..*reply }))
     }
 
-    /// Serves a message in the [`SERVICE`] context and adds the resulting messages to `answers`.
+    /// Handles a message in the [`SERVICE`] context and adds the answers to the message to `answers`.
     ///
-    /// The rank's network adapter serves the message whatever the state of the program, even after the end of the
-    /// program, and without using time of the rank. The answers are sent eagerly, one send overhead after the
-    /// message's last byte has arrived. The messages to a rank are served in the order of arrival, and the messages
-    /// from one rank to another in the order sent. The program may already have reached a later time than the arrival
-    /// of the message.
+    /// The rank's network adapter handles the message in any state of the program, even after the program's end, and
+    /// uses no time of the rank. The answers are sent eagerly, one send overhead after the arrival of the message's
+    /// last byte. The messages to a rank are handled in the order of arrival. The messages from one rank to another are
+    /// handled in the order in which they were sent. The program may already have reached a later virtual time than the
+    /// arrival of the message.
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
         let _ = (message, answers);
     }
 
-    /// Sets the doorbell that is rung when the program may be able to run ahead. Called before the first turn.
+    /// Sets the doorbell that is rung when the program may be able to run ahead of virtual time. The engine calls this
+    /// function before the first turn.
     fn attach(&mut self, doorbell: &Arc<Doorbell>) {
         let _ = doorbell;
     }
 
-    /// Runs the part of the program that needs no reply of the engine.
+    /// Executes the code of the program up to the next call that needs a reply of the engine.
     fn run_ahead(&mut self) {}
 }
 
@@ -311,24 +312,24 @@ impl fmt::Debug for dyn Program {
 /// Reason why a program cannot continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramError {
-    /// Kind of the failure.
+    /// Class of the failure.
     pub kind: FailureKind,
     /// Position in the program: "main\[2\].do\[0\]".
     pub place: String,
-    /// Description of the found and the expected value; for a crash, lines with details. The text may be empty if
-    /// `kind` is sufficient.
+    /// Description of the wrong value and of the expected value; for a crash, lines with details. The text is empty if
+    /// `kind` suffices.
     pub what: String,
 }
 
-/// Kinds of failure of a program.
+/// Class of a program's failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
-    /// The program did something forbidden.
+    /// The program made an invalid call.
     #[default]
     Error,
-    /// The description of the program is wrong.
+    /// The described application contains an error.
     Description,
-    /// The host lacks resources for the program.
+    /// The host lacks memory or other resources for the program.
     NoRoom,
     /// The program called MPI_Abort.
     Aborted {
@@ -340,7 +341,7 @@ pub enum FailureKind {
         /// Exit code of the program.
         code: i32,
     },
-    /// The program got a signal that would have ended its process.
+    /// The program got a signal that would have ended its operating-system process.
     Crashed {
         /// Number of the signal that the program got.
         signal: i32,

@@ -1,6 +1,6 @@
-//! Facts about a program for reports, profiles and recordings.
+//! Facts about a program for reports, profiles and recordings of traces.
 //!
-//! No method makes a step, and none knows the engine.
+//! The functions of this module do not advance the program and do not depend on the engine.
 
 use std::any::Any;
 
@@ -9,10 +9,11 @@ use crate::units::Bytes;
 
 use super::matcher::Envelope;
 
-/// Description of the code of a rank, for reports, profiles and recordings. Every method has a default for programs
-/// without this information.
+/// Description of the code of a rank, for reports, profiles and recordings of traces. A program without certain
+/// information uses the default of the function.
 pub trait Describe {
-    /// Name of the present call in reports, such as "MPI_Recv". If `None`, reports use the name of the engine's call.
+    /// Name of the present call in reports, such as "MPI_Recv". If the name is `None`, reports use the name of the
+    /// engine's call.
     fn call_name(&self) -> Option<&'static str> {
         None
     }
@@ -23,41 +24,41 @@ pub trait Describe {
     }
 
     /// Source position of the present call, by which reports separate the times of calls. The function must be fast,
-    /// because it is called at every call.
+    /// because the engine calls it at every call of the program.
     fn site(&self) -> CallSite {
         self.call_name().map_or(CallSite::Unknown, CallSite::Function)
     }
 
-    /// Path of step `step` of the program, such as "main\[0\].do\[1\]".
+    /// Path of the statement with index `step` of the program, such as "main\[0\].do\[1\]".
     fn step_name(&self, step: u32) -> String {
         step.to_string()
     }
 
-    /// Path of step `step`, with file name and line if known, such as "main\[0\].do\[1\] at app.toml:12". For a
-    /// [`CallSite::Place`], the source position with that number, such as "main at ring.c:42".
+    /// Path of the statement with index `step`, with file name and line if known, such as "main\[0\].do\[1\] at
+    /// app.toml:12". For a [`CallSite::Place`], the source position with this index, such as "main at ring.c:42".
     fn site_name(&self, step: u32) -> String {
         self.step_name(step)
     }
 
-    /// Operation of step `step` of the program, and its source line if known.
+    /// Operation of the statement with index `step` of the program, and the source line of the statement if known.
     fn step_source(&self, step: u32) -> StepSource {
         let _ = step;
         StepSource::default()
     }
 
-    /// Announces that the calls of the program will be counted. If `by_place` is set, the program reports each
-    /// position as [`CallSite::Place`] if it is known.
+    /// Announces that the program's calls will be counted. If `by_place` is set, the program reports each known source
+    /// position as [`CallSite::Place`].
     fn count_calls(&mut self, by_place: bool) {
         let _ = by_place;
     }
 
-    /// Number of the present call, for programs that count their calls. One call of the program may need several calls
-    /// of the engine, or none.
+    /// Index of the present call, for programs that count their calls. One call of the program may need several calls
+    /// of the engine, or no call of the engine.
     fn entry(&self) -> Option<u64> {
         None
     }
 
-    /// For each function, number of calls that the program counts itself.
+    /// Number of calls of each function that the program counts itself.
     fn calls_made(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -67,48 +68,50 @@ pub trait Describe {
         true
     }
 
-    /// Whether this strand is a thread of the rank. The time of a thread is computing of the rank and not part of a
-    /// collective.
+    /// Whether this strand is a thread of the rank. A thread's time counts as computing of the rank and not as part of
+    /// a collective.
     fn is_thread(&self) -> bool {
         false
     }
 
-    /// Returns the log of the executed fragments, if any. Called once, after the end of the program.
+    /// Returns the log of the executed computation fragments, if any. The engine calls this function once, after the
+    /// end of the program.
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         None
     }
 
-    /// Adds the timers of this rank to `sums`. Called once, after the end of the program.
+    /// Adds the timers of this rank to `sums`. The engine calls this function once, after the end of the program.
     fn sum_timers(&self, sums: &mut TimerSums) {
         let _ = sums;
     }
 
-    /// Adds the requests without a wait to `sums`, with the statements that started them, if known. Called once, after
-    /// the end of the program.
+    /// Adds the requests for which the program has not waited to `sums`, with the statements that started them, if
+    /// known. The engine calls this function once, after the end of the program.
     fn sum_unwaited(&self, sums: &mut Unwaited) {
         let _ = sums;
     }
 
-    /// Statement of the program that sends messages with the context and tag of `sent` and this size, if there is only
-    /// one such statement: "isend at ring.toml:7". All ranks have the same program.
+    /// Statement of the program that sends messages with the context and tag of `sent` and this size, if only one
+    /// statement sends such messages: "isend at ring.toml:7". All ranks have the same program.
     fn sender(&self, sent: &Envelope, size: Bytes) -> Option<String> {
         let _ = (sent, size);
         None
     }
 
-    /// Announces that collectives of the program will be recorded, so the program must keep the data for
+    /// Announces that collectives of the program will be recorded. The program must then keep the data for
     /// [`Describe::called`].
     fn record_collectives(&mut self) {}
 
     /// Description of the collective that the program has just entered ([`super::Call::Enter`] with a method). The
-    /// description is sufficient to execute the collective again as a call. `None` if only its messages can be
-    /// repeated. Called before the program's next call.
+    /// description suffices to execute the collective again as a call. It is `None` if only the messages of the
+    /// collective can be repeated. The recorder calls this function before the program's next call.
     fn called(&mut self) -> Option<Called> {
         None
     }
 }
 
-/// Description of a collective, which the module that executes the collective defines. The recorder knows the type.
+/// Description of a collective. The module that executes the collective defines its type, which the recorder of traces
+/// knows.
 pub type Called = Box<dyn Any + Send>;
 
 /// Source position of a call in a program.
@@ -116,11 +119,10 @@ pub type Called = Box<dyn Any + Send>;
 pub enum CallSite {
     /// The position is unknown.
     Unknown,
-    /// A step of a described program; see [`Describe::step_name`].
+    /// A statement of a described program, by its index; see [`Describe::step_name`].
     Step(u32),
     /// A call of the function with this name.
     Function(&'static str),
-    /// A call of the function with this name at a place of the program's code with this number; see
-    /// [`Describe::site_name`].
+    /// A call of the function with this name at the source position with this index; see [`Describe::site_name`].
     Place(&'static str, u32),
 }

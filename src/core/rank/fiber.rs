@@ -1,8 +1,8 @@
 //! Fibers: sequential code that makes calls to the simulator and runs on its own stack.
 //!
-//! A fiber may have C frames on its stack and is therefore never unwound. Dropping a fiber before its end releases the
-//! stack and leaks everything that the frames own. Each fiber has its own floating-point environment, which is saved
-//! while the fiber is suspended and while it makes immediate calls.
+//! A fiber may have C frames on its stack and is therefore never unwound. Dropping an unfinished fiber frees its stack
+//! and leaks all values that the frames own. Each fiber has its own floating-point environment, which is saved while
+//! the fiber is suspended and while it makes immediate calls.
 #![allow(unsafe_code)]
 
 mod float;
@@ -23,8 +23,8 @@ use super::call::{Call, Reply};
 pub use float::FloatEnvironment;
 use float::FloatWords;
 
-/// Argument of a resumption: the reply, valid until the fiber's next call, and the simulator for immediate calls,
-/// valid until the fiber is suspended.
+/// Argument with which a fiber is resumed: the reply, valid until the fiber's next call, and the simulator for
+/// immediate calls, valid until the fiber is suspended.
 struct FiberTurn<'a> {
     reply: *mut Reply<'a>,
     simulator: Option<*mut dyn Simulator>,
@@ -32,32 +32,32 @@ struct FiberTurn<'a> {
 
 type Resumed = *mut FiberTurn<'static>;
 
-/// A call on the fiber's stack, valid until the fiber is resumed: calls are large, and copying one takes longer than
-/// a switch. Null if the fiber has already made the call through the simulator.
+/// Pointer to a call on the fiber's stack, valid until the fiber is resumed. Copying a call would take longer than a
+/// switch of stacks. The pointer is null if the fiber has already made the call through the simulator.
 type Suspended = *mut ManuallyDrop<Call>;
 
-/// Code on its own stack, suspended at its last call.
+/// Code that runs on its own stack and is suspended at its last call.
 pub struct Fiber {
     coroutine: Coroutine<Resumed, Suspended, Call, FiberStack>,
     stack: std::ops::Range<usize>,
     seal: *const usize,
 }
 
-/// Handle for the code in a fiber, through which it makes calls.
+/// Handle through which the code in a fiber makes calls.
 pub struct FiberHandle<'a> {
     yielder: &'a Yielder<Resumed, Suspended>,
-    /// Argument of the present turn.
+    /// Argument with which the fiber was last resumed.
     turn: Cell<Resumed>,
     begun: Cell<bool>,
     /// Whether the whole floating-point environment is saved at every call, because the code has changed or read it.
     keeps_floats: Cell<bool>,
 }
 
-/// Handle with which a signal handler ends a fiber that cannot continue.
+/// Handle through which a signal handler ends a fiber that cannot continue.
 pub type Trap = CoroutineTrapHandler<Call>;
 
-// SAFETY: a fiber is resumed by one thread at a time. The code in it must permit a move to another thread between two
-// calls.
+// SAFETY: only one thread at a time resumes a fiber. The code in the fiber must permit a move to another thread between
+// two calls.
 unsafe impl Send for Fiber {}
 
 impl Fiber {
@@ -80,7 +80,7 @@ impl Fiber {
         Ok(Fiber { coroutine, stack: range, seal })
     }
 
-    /// Resumes the fiber with the reply to the last call and runs it until the next call.
+    /// Resumes the fiber with the reply to its last call and runs the fiber until its next call.
     ///
     /// # Panics
     /// If the fiber has returned its last call, or if its code panics.
@@ -90,10 +90,10 @@ impl Fiber {
     }
 
     /// Like [`Fiber::next`], but the fiber makes calls through `simulator` as long as `simulator` replies immediately.
-    /// Returns `None` if the fiber waits for the reply to such a call.
+    /// Returns `None` if the fiber waits for the reply to a call that it made through `simulator`.
     ///
     /// # Panics
-    /// As for [`Fiber::next`].
+    /// The fiber has returned its last call, or its code panics.
     #[inline]
     pub fn next_asking(&mut self, reply: &mut Reply<'_>, simulator: &mut dyn Simulator) -> Option<Call> {
         // SAFETY: only the lifetime changes. The fiber uses the simulator only before it suspends again, which is
@@ -108,7 +108,7 @@ impl Fiber {
         match self.coroutine.resume((&raw mut turn).cast()) {
             CoroutineResult::Yield(call) if call.is_null() => None,
             // SAFETY: the pointer is valid because the fiber stays suspended while the call is read. The fiber yields
-            // each call once, so it is taken once.
+            // each call once, so each call is taken once.
             CoroutineResult::Yield(call) => Some(unsafe { ManuallyDrop::take(&mut *call) }),
             CoroutineResult::Return(call) => Some(call),
         }
@@ -119,13 +119,13 @@ impl Fiber {
         self.stack.clone()
     }
 
-    /// Topmost word of the fiber's stack, written once before the fiber runs. The return address out of the fiber is
+    /// Topmost word of the fiber's stack, written once before the fiber runs. The return address of the fiber's code is
     /// just below this word.
     pub fn seal(&self) -> *const usize {
         self.seal
     }
 
-    /// Handle for a signal handler.
+    /// Handle through which a signal handler ends the fiber.
     pub fn trap(&self) -> Trap {
         self.coroutine.trap_handler()
     }
@@ -134,31 +134,32 @@ impl Fiber {
 impl Drop for Fiber {
     fn drop(&mut self) {
         if self.coroutine.started() && !self.coroutine.done() {
-            // SAFETY: the fiber is suspended and never resumed again, so no code uses its stack. Values of its frames
-            // are leaked, not used.
+            // SAFETY: the fiber is suspended and never resumed again, so no code uses its stack. The values in the
+            // frames of the stack are leaked, not used.
             unsafe { self.coroutine.force_reset() };
         }
     }
 }
 
 impl FiberHandle<'_> {
-    /// Passes the first reply, which precedes all calls, to `take`.
+    /// Passes the first reply to `take`. The first reply precedes all calls.
     ///
     /// # Panics
     /// If the first reply was taken before.
     pub fn begin<R>(&self, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         assert!(!self.begun.replace(true), "the first reply is taken once");
-        // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
+        // SAFETY: the argument of the resumption lives until the fiber suspends, and `take` has no means to suspend the
+        // fiber.
         take(unsafe { &mut *(*self.turn.get()).reply })
     }
 
     #[inline(always)]
     fn simulator(&self) -> Option<*mut dyn Simulator> {
-        // SAFETY: `turn` points to the present turn, which lives until the fiber suspends.
+        // SAFETY: `turn` points to the argument of the present resumption, which lives until the fiber suspends.
         unsafe { (*self.turn.get()).simulator }
     }
 
-    /// Whether the present turn has a simulator, which answers calls immediately if possible.
+    /// Whether the fiber has a simulator at present, which answers calls immediately if possible.
     #[inline(always)]
     pub fn asks(&self) -> bool {
         self.simulator().is_some()
@@ -174,18 +175,18 @@ impl FiberHandle<'_> {
         self.keeps_floats.get()
     }
 
-    /// Makes `call` and passes the reply to `take`, immediately or after the fiber was suspended.
+    /// Makes `call` and passes the reply to `take`. The reply is immediate or follows a suspension of the fiber.
     ///
-    /// This function and all functions down to the switch are inlined. The processor predicts the target of a return
-    /// from the preceding calls, so a function that is entered before a switch and left after it costs a
+    /// This function and all functions down to the switch of stacks are inlined. The processor predicts the target of a
+    /// return from the preceding calls, so a function that is entered before a switch and left after it costs a
     /// misprediction.
     #[inline(always)]
     pub fn call<R>(&self, call: Call, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.call_there(&mut ManuallyDrop::new(call), take)
     }
 
-    /// Like [`FiberHandle::call`], but reads the call where it was constructed, because copying data that were just
-    /// written stalls the processor. The call is moved out of `call`, which needs no drop.
+    /// Like [`FiberHandle::call`], but reads the call at the address where it was constructed. Copying recently written
+    /// data stalls the processor. The call is moved out of `call`, which needs no drop.
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         if self.keeps_floats.get() {
@@ -222,60 +223,63 @@ impl FiberHandle<'_> {
         }
         let turn = self.suspend(suspended);
         words.set_again();
-        // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
+        // SAFETY: the argument of the resumption lives until the fiber suspends, and `take` has no means to suspend the
+        // fiber.
         take(unsafe { &mut *(*turn).reply })
     }
 
-    /// Suspends code that has changed its floating-point environment without notice.
+    /// Suspends code that may have changed its floating-point environment.
     #[cold]
     fn suspend_apart<R>(&self, suspended: Suspended, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.keep_floats();
         let own = FloatEnvironment::leave();
         let turn = self.suspend(suspended);
         own.enter();
-        // SAFETY: the turn lives until the fiber suspends, and `take` has no means to suspend it.
+        // SAFETY: the argument of the resumption lives until the fiber suspends, and `take` has no means to suspend the
+        // fiber.
         take(unsafe { &mut *(*turn).reply })
     }
 
-    /// Suspends the fiber; returns the argument of its resumption.
+    /// Suspends the fiber and returns the argument with which the fiber is resumed.
     #[inline(always)]
     fn suspend(&self, suspended: Suspended) -> Resumed {
         // SAFETY: `__errno_location` returns a valid pointer to a variable of this thread.
         let errno = unsafe { *libc::__errno_location() };
         let turn = self.yielder.suspend(suspended);
-        // SAFETY: as above; the pointer is read again because the fiber may have moved to another thread.
+        // SAFETY: `__errno_location` returns a valid pointer. The pointer is read again because the fiber may have
+        // moved to another thread.
         unsafe { *libc::__errno_location() = errno };
         self.turn.set(turn);
         turn
     }
 }
 
-/// A mapping whose lowest [`GUARD`] bytes trap on access.
+/// Memory mapping of a fiber's stack, whose lowest [`GUARD`] bytes trap on access.
 struct FiberStack {
     bottom: NonZeroUsize,
     size: usize,
-    /// Number of unused bytes at the top of the stack. If all stacks had the same offset, their frames would compete
-    /// for the same few cache lines of the host.
+    /// Number of unused bytes at the top of the stack. If the frames of all stacks had the same offset in a page, these
+    /// frames would compete for the same few cache lines of the host.
     free: usize,
 }
 
-/// Distance between the tops of successive stacks within a range of [`PAGE`] bytes.
+/// Difference in bytes between the offsets of successive stacks within a range of [`PAGE`] bytes.
 const STAGGER: usize = 5 * 64;
 
 static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 const PAGE: usize = 4096;
 
-/// Size in bytes of the guard below a stack. A function with a larger frame could skip the guard and write to the
-/// stack of another rank, so the guard is as large as Linux's gap below a process stack. The guard uses addresses but
-/// no memory.
+/// Size in bytes of the guard below a stack. A function with a larger frame could skip the guard and write to the stack
+/// of another rank, so the guard is as large as the gap that Linux keeps below the stack of a process. The guard uses
+/// address space but no memory.
 pub const GUARD: usize = 1 << 20;
 
 impl FiberStack {
     fn new(size: usize) -> io::Result<Self> {
         let size = size.max(4 * PAGE).next_multiple_of(PAGE) + GUARD;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-        // SAFETY: creates a new mapping at an address chosen by the system.
+        // SAFETY: the call creates a new mapping at an address that the system chooses.
         let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
         if bottom == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -283,8 +287,8 @@ impl FiberStack {
         let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
         let stack =
             FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
-        // SAFETY: both ranges are within the mapping. Huge pages are disabled because each rank would get megabytes
-        // that it does not need.
+        // SAFETY: both ranges are within the mapping. Huge pages are disabled because with them the stack of each rank
+        // would use megabytes.
         unsafe {
             let top = bottom.cast::<u8>().add(GUARD).cast();
             if libc::mprotect(top, size - GUARD, libc::PROT_READ | libc::PROT_WRITE) != 0 {
@@ -343,7 +347,7 @@ mod tests {
         assert!(matches!(fiber.next(reply(11, ReplyKind::Done)), Call::Finish));
     }
 
-    /// A simulator that answers a cancel later, refuses a yield, and answers all other calls at once.
+    /// A simulator for tests that answers a cancel later, refuses a yield, and answers all other calls immediately.
     struct Answers(Vec<Call>);
 
     impl Simulator for Answers {

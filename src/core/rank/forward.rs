@@ -1,4 +1,4 @@
-//! Macro with which a wrapper around a program forwards the functions for reports.
+//! Macro with which a wrapper around a program forwards the functions that reports need.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use super::call::{Call, Message, Program, Reply, Served};
 use super::describe::{Called, Describe};
 use crate::profile::TaskLog;
 
-/// Forwards the functions of [`crate::rank::Describe`] that reports need: call name, position, timers, leftovers.
+/// Forwards the functions of [`crate::rank::Describe`] that reports need: call name, position, timers, and requests
+/// without a wait.
 macro_rules! forward_reports {
     ($this:ident, $program:expr) => {
         fn call_name(&$this) -> Option<&'static str> {

@@ -1,8 +1,8 @@
 //! Matching of messages and posted receives of one rank (MPI-3.1, section 3.5).
 //!
 //! A message matches the first posted receive that accepts the message; a receive matches the first arrived message
-//! that the receive accepts. Short lists are scanned. Long lists get an index by context, source and tag at the first
-//! look-up by these. Receives with wildcards are in a separate ordered list.
+//! that the receive accepts. Short lists are scanned. A long list gets a hash index by context, source and tag at the
+//! first look-up by context, source and tag. Receives with wildcards are in a separate ordered list.
 
 mod index;
 mod list;
@@ -21,10 +21,10 @@ pub struct Envelope {
     pub tag: Tag,
 }
 
-/// Value for any source or any tag. No rank and no tag has this number.
+/// Value for any source or any tag. No rank and no tag has this value.
 const ANY: u32 = u32::MAX;
 
-/// Pattern of a receive, as small as an envelope.
+/// Pattern of a receive, stored in the same form as an envelope.
 #[derive(Clone, Copy, Debug)]
 struct Want(Envelope);
 
@@ -61,8 +61,8 @@ impl Pattern {
     }
 }
 
-/// Posted receives and unexpected messages of a rank. `R` and `M` are the values that the owner stores for a receive
-/// and for a message.
+/// Posted receives and unexpected messages of a rank. `R` is the caller's value for a receive, `M` the caller's value
+/// for a message.
 #[derive(Debug)]
 pub struct Matcher<R, M> {
     posted: List<Want, R>,
@@ -89,7 +89,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Posts a receive: returns the matching message with `receive`, or stores the receive.
+    /// Posts a receive. Returns the matching message with `receive`, or stores the receive.
     pub fn post(&mut self, pattern: Pattern, receive: R) -> Option<(Envelope, M, R)> {
         match self.take(&pattern) {
             Some((envelope, message)) => Some((envelope, message, receive)),
@@ -100,7 +100,7 @@ impl<R, M> Matcher<R, M> {
         }
     }
 
-    /// Handles an arriving message: returns the matching receive with `message`, or stores the message.
+    /// Handles an arriving message. Returns the matching receive with `message`, or stores the message.
     pub fn arrive(&mut self, envelope: Envelope, message: M) -> Option<(R, M)> {
         match self.posted_for(&envelope) {
             Some(receive) => Some((receive, message)),
@@ -120,14 +120,14 @@ impl<R, M> Matcher<R, M> {
         self.posted.take_taking(envelope).map(|(_, receive)| receive)
     }
 
-    /// Index slot that [`Matcher::posted_for`] reads first, if many receives are posted. The caller prefetches the
-    /// slot.
+    /// Slot of the hash index that [`Matcher::posted_for`] reads first, if many receives are posted. The caller
+    /// prefetches the slot into the cache.
     #[inline]
     pub fn slot_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.slot(envelope)
     }
 
-    /// Entry that [`Matcher::posted_for`] probably reads next. The caller prefetches the entry.
+    /// List entry that [`Matcher::posted_for`] probably reads next. The caller prefetches the entry into the cache.
     #[inline]
     pub fn entry_for(&self, envelope: &Envelope) -> Option<&impl Sized> {
         self.posted.guess(envelope)
@@ -158,7 +158,7 @@ impl<R, M> Matcher<R, M> {
         self.unexpected.first(|envelope| want.takes(envelope))
     }
 
-    /// Calls `take` for each unexpected message, in the order of arrival.
+    /// Calls `take` for each unexpected message of the rank, in the order of arrival.
     pub fn each_unexpected(&self, take: impl FnMut(&Envelope, &M)) {
         self.unexpected.each(take);
     }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(matcher.unexpected(), 1);
     }
 
-    /// Reference implementation by the definition of matching: lists are scanned from the front.
+    /// Reference implementation for tests by the definition of MPI matching: lists are scanned from the front.
     #[derive(Default)]
     struct Naive {
         posted: Vec<(Pattern, usize)>,
@@ -244,7 +244,7 @@ mod tests {
     enum Action {
         Post(Option<Rank>, Option<Tag>),
         Arrive(Rank, Tag),
-        /// Withdraws the receive that was posted this number of actions ago, if that action was a receive.
+        /// Withdraws the receive that was posted this number of test actions ago, if that action was a receive.
         Withdraw(usize),
     }
 
@@ -253,8 +253,8 @@ mod tests {
             .prop_map(|(from, tag)| Action::Post(from, tag));
         let arrive = (0..6u32, 0..3u32).prop_map(|(source, tag)| Action::Arrive(source, tag));
         let withdraw = (1..120usize).prop_map(Action::Withdraw);
-        // Long sequences that mostly post receives or mostly deliver messages make the lists long, so that the index
-        // is tested.
+        // Long sequences that mostly post receives or mostly deliver messages lead to long lists, which test the hash
+        // index.
         prop::collection::vec((0..8u8, post, arrive, withdraw), 0..600).prop_map(|steps| {
             let mut mostly_posts = false;
             steps

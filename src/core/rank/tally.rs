@@ -10,33 +10,33 @@ use crate::platform::{Level, Site};
 use crate::profile::{FunctionCalls, MessageSort, POINT_TO_POINT, RankProfile};
 use crate::units::{SimSpan, SimTime};
 
-/// Counts of the calls of all ranks of a run.
+/// Counts of the calls of all ranks of a run, by function.
 #[derive(Debug)]
 pub struct Tallies {
     ranks: Vec<Mutex<Option<RankProfile>>>,
     /// Core on which each rank runs.
     cores: Vec<Site>,
-    /// Whether calls are also counted separately by source position.
+    /// Whether calls are counted separately by source position.
     by_place: bool,
 }
 
-/// Source position of a call, and the name of the engine's call.
+/// Source position of a program's call, and the name of the engine's call.
 type Key = (CallSite, &'static str);
 
-/// Counts of a running rank, shared with its strands.
+/// Counts of a running rank. The rank's program and its strands share the counts.
 type Shared = Arc<Mutex<Counted>>;
 
 /// Counts of the calls and of the sent messages of a rank.
 #[derive(Debug, Default)]
 struct Counted {
     calls: FxHashMap<Key, FunctionCalls>,
-    /// Number of sent messages by kind, level and size.
+    /// Number of sent messages by type (point-to-point or collective), level of the machine and size.
     sent: FxHashMap<(&'static str, Level, u64), u64>,
 }
 
 impl Counted {
-    /// Counts the message that the engine's call `call` sends, if any, as a message of `kind` from rank `from`. `key`
-    /// is the program's call that sends the message.
+    /// Counts the message that the engine's call `call` sends, if any. `kind` is the type of the message
+    /// (point-to-point or collective). `key` is the program's call that sends the message.
     fn sends(&mut self, key: Key, call: &Call, kind: &'static str, (from, cores): (Rank, &[Site])) {
         if let Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) = call {
             let size = message.size.get();
@@ -53,7 +53,7 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Tallies {
-    /// Creates the counts for a run with one rank on each of `cores`. If `by_place` is set, calls are also counted
+    /// Creates the counts for a run with one rank on each core of `cores`. If `by_place` is set, calls are counted
     /// separately by source position.
     pub fn new(cores: &[Site], by_place: bool) -> Self {
         Tallies { ranks: cores.iter().map(|_| Mutex::default()).collect(), cores: cores.to_owned(), by_place }
@@ -73,7 +73,7 @@ impl Tallies {
         }
     }
 
-    /// Removes and returns the profiles of the ranks whose programs ran in this process and have been dropped.
+    /// Removes and returns the profiles of the ranks whose programs ran in this host process and have been dropped.
     pub fn take(&self) -> Vec<(Rank, RankProfile)> {
         (0..).zip(&self.ranks).filter_map(|(rank, calls)| Some((rank, locked(calls).take()?))).collect()
     }
@@ -84,7 +84,7 @@ impl Tallies {
 struct OpenCall {
     key: Key,
     since: SimTime,
-    /// Number of the program's call, if the program counts its calls.
+    /// Index of the program's call, if the program counts its calls.
     entry: Option<u64>,
     counted: bool,
 }
@@ -97,13 +97,13 @@ pub struct Tallied<P> {
     /// Name of the collective in progress, if any.
     within: Option<&'static str>,
     calls: Shared,
-    /// The counts by function name, after the end of the program.
+    /// Counts by function name, available after the end of the program.
     named: RankProfile,
     tallies: Arc<Tallies>,
 }
 
-/// Default name of the engine's call `call`, for programs that do not name their calls. `None` for calls of the engine
-/// that are not calls of a program.
+/// Default function name for the engine's call `call`, for programs that do not name their calls. `None` for an engine
+/// call that is not a call of the program.
 fn own_name(call: &Call) -> Option<&'static str> {
     Some(match call {
         Call::Send(_) => "send",
@@ -125,7 +125,7 @@ fn own_name(call: &Call) -> Option<&'static str> {
 }
 
 impl<P: Program> Tallied<P> {
-    /// Ends the function call in progress at the time `at`.
+    /// Ends the function call in progress at virtual time `at`.
     fn close(&mut self, at: SimTime) {
         let Some(open) = self.open.take() else { return };
         if open.counted {
@@ -133,7 +133,7 @@ impl<P: Program> Tallied<P> {
         }
     }
 
-    /// Converts the counts to counts by function name, at the end of the program.
+    /// Converts the counts by source position to counts by function name, at the end of the program.
     fn end(&mut self) {
         let mut counted = locked(&self.calls);
         let sort = |((kind, level, bytes), count): ((&str, Level, u64), u64)| {
@@ -156,7 +156,7 @@ impl<P: Program> Tallied<P> {
             }
             *self.named.calls.entry(name).or_default() += calls;
         }
-        // Calls that need no simulator take no time and are known only to the program.
+        // Only the program can count calls that do not reach the simulator and take no time.
         for (name, made) in self.program.calls_made() {
             let calls = self.named.calls.entry(name.to_owned()).or_default();
             if made > calls.calls {
@@ -165,7 +165,7 @@ impl<P: Program> Tallied<P> {
         }
     }
 
-    /// Source position and name of `call`; `None` for calls of the engine that are not calls of the program.
+    /// Source position and name of `call`; `None` for an engine call that is not a call of the program.
     fn key(&self, call: &Call) -> Option<Key> {
         let own = own_name(call)?;
         Some(match (call, self.program.site()) {
@@ -184,7 +184,7 @@ impl<P: Program> Program for Tallied<P> {
         let is_begin = matches!(reply.kind, ReplyKind::Begin);
         let call = self.program.next(reply);
         let entry = self.program.entry();
-        // One MPI function of a real program may make several calls of the engine.
+        // One MPI function of a real program may make several engine calls.
         let goes_on = self.open.is_some_and(|open| self.within.is_some() || (entry.is_some() && open.entry == entry));
         if !goes_on || is_begin {
             self.close(clock);
@@ -257,7 +257,7 @@ impl<P> Drop for Tallied<P> {
     }
 }
 
-/// A strand whose messages are counted as messages of the function that started the strand.
+/// A strand of a rank. Its messages are counted as messages of the function that started the strand.
 struct TalliedStrand {
     program: Box<dyn Program>,
     key: Key,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::text::{self, UnitError};
 use super::time::{PS_PER_SECOND, SimSpan};
 
-/// A size in bytes.
+/// A data size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Bytes(u64);
@@ -16,14 +16,15 @@ pub struct Bytes(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bandwidth(u64);
 
-/// A rate in operations per second (floating-point operations, instructions), finite and above zero.
+/// A computing rate in operations per second (floating-point operations or instructions), finite and above zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
 impl Bytes {
     /// A size of 0 bytes.
     pub const ZERO: Bytes = Bytes(0);
-    /// Greatest size, which is above the size of any message. Tables use it as end of the last interval.
+    /// Greatest size, which is above the size of any message. Tables of message sizes use it as the end of the last
+    /// interval.
     pub const MAX: Bytes = Bytes(u64::MAX);
 
     /// Creates a size of `count` bytes.
@@ -31,7 +32,7 @@ impl Bytes {
         Bytes(count)
     }
 
-    /// Returns the number of bytes.
+    /// Returns the size as a number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -46,13 +47,13 @@ impl Bandwidth {
         if bytes_per_second == 0 { None } else { Some(Bandwidth(bytes_per_second)) }
     }
 
-    /// Returns the bytes per second.
+    /// Returns the bandwidth in bytes per second.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Time for a transfer of `size` if `sharers` transfers share this bandwidth equally: size × sharers / bandwidth,
-    /// rounded to the nearest picosecond (half a picosecond upwards). The result saturates.
+    /// Time to transfer `size` bytes if `sharers` transfers share this bandwidth equally. The time is size × sharers /
+    /// bandwidth, rounded to the nearest picosecond (half a picosecond upwards). The result saturates.
     pub fn span(self, size: Bytes, sharers: u32) -> SimSpan {
         let scaled = size.0.checked_mul(u64::from(sharers)).and_then(|n| n.checked_mul(PS_PER_SECOND));
         match scaled.and_then(|n| n.checked_add(self.0 / 2)) {
@@ -67,17 +68,17 @@ impl Bandwidth {
 }
 
 impl Rate {
-    /// Creates a rate of `per_second` operations per second; `None` unless it is finite and above zero.
+    /// Creates a rate of `per_second` operations per second; `None` unless `per_second` is finite and above zero.
     pub fn new(per_second: f64) -> Option<Self> {
         (per_second.is_finite() && per_second > 0.0).then_some(Rate(per_second))
     }
 
-    /// Returns the operations per second.
+    /// Returns the rate in operations per second.
     pub const fn get(self) -> f64 {
         self.0
     }
 
-    /// Time for `operations` operations in seconds.
+    /// Time in seconds that `operations` operations take at this rate.
     pub fn seconds(self, operations: f64) -> f64 {
         operations / self.0
     }
@@ -109,8 +110,8 @@ impl std::str::FromStr for Rate {
 }
 
 impl fmt::Display for Bytes {
-    /// Prints the size with the binary unit in which it is exact, else with a suitable number of decimals: "64 KiB",
-    /// "1.500 MiB", "100 B".
+    /// Prints the size with the binary unit in which the number is an integer, otherwise with a suitable number of
+    /// decimals: "64 KiB", "1.500 MiB", "100 B".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_bytes(f, self.0)
     }
@@ -143,7 +144,7 @@ impl Serialize for Rate {
 }
 
 impl<'de> Deserialize<'de> for Bytes {
-    /// Reads a text with a unit, or a whole number of bytes.
+    /// Reads a text with a unit, or an integer number of bytes.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(Bytes);
@@ -176,7 +177,7 @@ mod tests {
         // 10^12 / 3 is 333333333333.33, and twice this value is rounded to 666666666667.
         let three = Bandwidth::new(3).unwrap();
         assert_eq!(three.span(Bytes::new(2), 1).as_ps(), 666_666_666_667);
-        // The intermediate product exceeds 64 bits, the result does not.
+        // The intermediate product exceeds 64 bits, but the result does not.
         assert_eq!(gbs.span(Bytes::new(1 << 40), 1).as_ps(), (1u64 << 40) * 1000);
     }
 

@@ -1,4 +1,4 @@
-//! Text forms of numbers with units. Only this module knows the unit names.
+//! Text forms of numbers with units. Only this module contains the names of units.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Unexpected, Visitor};
 
 use super::time::PS_PER_SECOND;
 
-/// Error for a text that is not a quantity.
+/// Error for a text that is not a number with a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     expected: &'static str,
@@ -40,8 +40,8 @@ const SIZE_UNITS: &[(&str, f64)] = &[
 /// Splits a text such as "1.2 us" into the number and the unit. `None` if the text does not begin with a number.
 pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    // The number is the longest prefix that is a number, which includes the exponent of "1e-3 ns" but excludes the "e"
-    // of "1e".
+    // The number is the longest prefix of the text that is a number. The prefix includes the exponent of "1e-3 ns" but
+    // excludes the "e" of "1e".
     let end = (1..=text.len()).rev().find(|&end| {
         text.is_char_boundary(end)
             && text.as_bytes()[end - 1].is_ascii_digit() | (text.as_bytes()[end - 1] == b'.')
@@ -50,7 +50,7 @@ pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
-/// Formats a change with its sign and `decimals` decimals: "+1.5", "-0.1". A value that is rounded to zero has no
+/// Formats a difference with its sign and `decimals` decimals: "+1.5", "-0.1". A value that is rounded to zero has no
 /// sign: "0.0".
 pub fn signed(change: f64, decimals: usize) -> String {
     let text = format!("{change:+.decimals$}");
@@ -64,10 +64,10 @@ fn lookup(units: &[(&str, f64)], unit: &str) -> Option<f64> {
     units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
 }
 
-/// Converts a number with a unit of time to seconds, or with a unit of size to bytes: `("2.5", "us")`, `("4",
+/// Converts a number with a unit of time to seconds, or a number with a unit of size to bytes: `("2.5", "us")`, `("4",
 /// "KiB")`.
 ///
-/// Returns `None` for other units. Expressions use this for literals such as `2.5 us`.
+/// Returns `None` for other units. Expressions of applications use this function for literals such as `2.5 us`.
 pub fn parse_number_with_unit(number: f64, unit: &str) -> Option<f64> {
     lookup(TIME_UNITS, unit).or_else(|| lookup(SIZE_UNITS, unit)).map(|factor| number * factor)
 }
@@ -93,7 +93,7 @@ pub(super) fn parse_bytes(text: &str) -> Result<u64, UnitError> {
 pub(super) fn parse_bandwidth(text: &str) -> Result<u64, UnitError> {
     split_quantity(text)
         .and_then(|(number, unit)| {
-            // Network speeds are stated in "Gb/s" and "Gbps": by IEEE 1541 b is a bit, B a byte.
+            // Network speeds are stated in "Gb/s" and "Gbps". By IEEE 1541, b is a bit and B a byte.
             let unit = unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps").filter(|unit| unit.len() > 1))?;
             let bits = unit.strip_suffix("bit").or_else(|| unit.strip_suffix('b').filter(|_| unit.len() > 1));
             let bits = bits.and_then(decimal_prefix).map(|factor| factor / 8.0);
@@ -119,7 +119,8 @@ fn decimal_prefix(prefix: &str) -> Option<f64> {
     lookup(&[("", 1.0), ("k", 1e3), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)], prefix)
 }
 
-/// Writes `value` with `digits` significant digits, or with all digits of the integer part if these are more.
+/// Writes `value` with `digits` significant digits, or with all digits of the integer part if the integer part has more
+/// digits.
 fn write_significant(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) -> fmt::Result {
     let digits = f.precision().unwrap_or(4).max(1);
     let before = if value >= 1.0 { value.log10().floor() as usize + 1 } else { 1 };
@@ -178,7 +179,7 @@ pub(super) fn write_decimal(f: &mut fmt::Formatter<'_>, value: f64, unit: &str) 
     write_significant(f, value, unit)
 }
 
-/// Deserializes a text by [`FromStr`]. Errors for other values name `expected`.
+/// Deserializes a text by [`FromStr`]. For a value that is not a text, the error states `expected`.
 pub(super) fn deserialize_text<'de, D, T>(deserializer: D, expected: &'static str) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -187,7 +188,7 @@ where
     deserializer.deserialize_any(TextVisitor { expected, from_integer: None })
 }
 
-/// Like [`deserialize_text`], but accepts whole numbers too.
+/// Like [`deserialize_text`], but also accepts integers.
 pub(super) fn deserialize_text_or_integer<'de, D, T>(
     deserializer: D,
     expected: &'static str,

@@ -12,8 +12,8 @@ pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// An instant of virtual time: picoseconds since the start of the simulated program.
 ///
-/// The greatest instant, [`SimTime::NEVER`] (213 days), means "not yet known" or "after everything". Arithmetic
-/// saturates at this instant, and the engine reports a clock that reaches it as an error.
+/// The greatest instant, [`SimTime::NEVER`] (213 days), means "not yet known" or "after everything". Sums of times
+/// saturate at this instant. If the clock of a rank reaches this instant, the engine reports an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(u64);
 
@@ -27,17 +27,17 @@ impl SimTime {
     /// The greatest instant, which is later than every instant that a run can reach.
     pub const NEVER: SimTime = SimTime(u64::MAX);
 
-    /// Creates the instant `ps` picoseconds after the start.
+    /// Creates the instant `ps` picoseconds after the start of the simulated program.
     pub const fn from_ps(ps: u64) -> Self {
         SimTime(ps)
     }
 
-    /// Returns the picoseconds since the start.
+    /// Returns the picoseconds since the start of the simulated program.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Returns the seconds since the start, rounded to a double.
+    /// Returns the seconds since the start of the simulated program, rounded to a double.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / PS_PER_SECOND as f64
     }
@@ -87,7 +87,7 @@ impl SimSpan {
         self.0 as f64 / PS_PER_SECOND as f64
     }
 
-    /// Returns the difference, or zero if `other` is longer than `self`.
+    /// Returns the difference of the spans, or zero if `other` is longer than `self`.
     pub const fn saturating_sub(self, other: SimSpan) -> SimSpan {
         SimSpan(self.0.saturating_sub(other.0))
     }
@@ -95,7 +95,7 @@ impl SimSpan {
 
 impl Add<SimSpan> for SimTime {
     type Output = SimTime;
-    /// The sum saturates at [`SimTime::NEVER`].
+    /// Returns the instant `span` later. The sum saturates at [`SimTime::NEVER`].
     fn add(self, span: SimSpan) -> SimTime {
         SimTime(self.0.saturating_add(span.0))
     }
@@ -160,7 +160,7 @@ impl fmt::Display for SimSpan {
 }
 
 impl fmt::Display for SimTime {
-    /// Prints the [`SimSpan`] since the start.
+    /// Prints the [`SimSpan`] since the start of the simulated program.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::write_time(f, self.0)
     }
@@ -173,22 +173,22 @@ impl Serialize for SimTime {
 }
 
 impl Serialize for SimSpan {
-    /// Writes a whole number of picoseconds.
+    /// Serializes the value as an integer number of picoseconds.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(self.0)
     }
 }
 
 impl<'de> Deserialize<'de> for SimTime {
-    /// Reads a whole number of picoseconds. Files that users write contain no instants.
+    /// Reads an integer number of picoseconds. Files that users write contain no instants.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         u64::deserialize(deserializer).map(SimTime)
     }
 }
 
 impl<'de> Deserialize<'de> for SimSpan {
-    /// In files, requires a text with a unit, because the unit of a bare number would be unclear. Between processes,
-    /// reads a whole number of picoseconds.
+    /// In files, requires a text with a unit, because the unit of a bare number would be unclear. Between host
+    /// processes, reads an integer number of picoseconds.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if !deserializer.is_human_readable() {
             return u64::deserialize(deserializer).map(SimSpan);
@@ -197,10 +197,10 @@ impl<'de> Deserialize<'de> for SimSpan {
     }
 }
 
-/// Reads a span in a file of results, which is a whole number of picoseconds in every format.
+/// Reads a span in a file of results, which is an integer number of picoseconds in every format.
 ///
 /// # Errors
-/// The value is not a whole number of picoseconds.
+/// The value is not an integer number of picoseconds.
 pub fn picoseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SimSpan, D::Error> {
     u64::deserialize(deserializer).map(SimSpan)
 }

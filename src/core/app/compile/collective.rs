@@ -11,7 +11,7 @@ use super::super::formula::Formula;
 use super::super::node::Node;
 use super::Compiler;
 
-/// Names of collectives, each with its non-blocking form.
+/// Keywords of collectives: for each collective, the blocking and the non-blocking keyword.
 const COLLECTIVES: [(&str, &str, Collective); 15] = [
     ("barrier", "ibarrier", Collective::Barrier),
     ("bcast", "ibcast", Collective::Bcast),
@@ -95,7 +95,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Compiles a collective of the world without arguments.
+    /// Compiles a collective of MPI_COMM_WORLD without arguments.
     pub(super) fn bare_collective(&mut self, statement: &Node<'a>, collective: Collective, start: Start) {
         let zero = || Formula::constant(0);
         self.communicating += 1;

@@ -1,4 +1,4 @@
-//! Control statements: loops, conditions, assignments, calls.
+//! Compiles control statements: loops, conditions, assignments, calls.
 
 use crate::config::{ConfigError, did_you_mean};
 
@@ -9,7 +9,7 @@ use super::super::scope::Local;
 use super::super::value::Value;
 use super::{Compiler, collective, operation};
 
-/// Statements with several keys: the identifying key, and all keys of the statement.
+/// Statements with several keys: the key that identifies the statement, and all keys of the statement.
 const CONTROL: [(&str, &[&str]); 6] = [
     ("for", &["for", "from", "to", "step", "do"]),
     ("repeat", &["repeat", "do"]),
@@ -170,7 +170,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Sets the target of the jump at `from` to the next op.
+    /// Sets the target of the jump instruction `from` to the next instruction.
     fn land(&mut self, from: u32) {
         let here = self.here();
         match &mut self.ops[from as usize] {
@@ -184,8 +184,8 @@ impl<'a> Compiler<'a> {
         self.block(&body)
     }
 
-    /// Checks a loop whose number of iterations `turns` is known. Rejects a loop without communication that has too
-    /// many iterations.
+    /// Checks a loop with a known number of iterations. Rejects a loop without communication that has too many
+    /// iterations.
     fn check_turns(
         &mut self,
         fields: &Fields<'a>,
@@ -215,10 +215,10 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Slot of `name`, which the statement at `node` assigns.
+    /// Index of the variable `name`, to which the statement at `node` assigns a value.
     pub(super) fn assignable(&self, node: &Node<'a>, name: &str) -> Result<u32, ConfigError> {
         self.scope.assignable(name).map_err(|unknown| {
-            // A name that must not be assigned is not free, and the error of `is_free` states the reason.
+            // A name to which no statement may assign is not free. The error of `is_free` states the reason.
             node.error(self.scope.is_free(name).err().unwrap_or(unknown))
         })
     }

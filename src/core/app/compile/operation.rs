@@ -1,4 +1,4 @@
-//! Statements that compute, send, receive and wait.
+//! Compiles statements that compute, send, receive and wait.
 
 use crate::config::ConfigError;
 use crate::rank::SendMode;
@@ -59,7 +59,7 @@ impl<'a> Compiler<'a> {
             }
             _ => Op::Wait(Box::new(self.wait(name, node)?)),
         };
-        // A probe or test in an endless loop may never find a message, so probes and tests do not count as
+        // In an endless loop, a probe or test may never find a message. Probes and tests therefore do not count as
         // communication.
         self.communicating += u64::from(!matches!(op, Op::Compute(_) | Op::Iprobe { .. }));
         self.emit(&statement.path, op);
@@ -155,7 +155,7 @@ impl<'a> Compiler<'a> {
         Ok(names.into())
     }
 
-    /// Adds the request name that a statement states, if any, to `start`.
+    /// Adds to `start` the request name in the statement, if the statement has one.
     pub(super) fn start(&mut self, fields: &Fields<'a>, start: Start) -> Result<Start, ConfigError> {
         let Some(node) = fields.get("request") else { return Ok(start) };
         let name = self.request(node.text("a request's name")?);
@@ -181,7 +181,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Cost of a block of code from the arguments of `compute`.
+/// Cost of a block of computing, read from the arguments of `compute`.
 pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, ConfigError> {
     if !node.value.is_table() {
         return Ok(Block { cost: Cost::Time(node.time(scope)?), times: None });

@@ -1,5 +1,5 @@
-//! Compiles procedures. All procedures are declared first, so a statement may call a procedure that is defined later.
-//! Procedures are never recursive, so each procedure needs slots for only one call.
+//! Compiles procedures. The compiler declares all procedures first, so a statement may call a procedure that the file
+//! defines later. Procedures are never recursive, so each procedure needs variables for only one active call.
 
 use crate::config::{ConfigError, did_you_mean};
 
@@ -44,7 +44,7 @@ impl<'a> Compiler<'a> {
         let Some(node) = node else { return Ok(()) };
         for (index, (_, body)) in node.entries("a table of procedures")?.into_iter().enumerate() {
             self.current = Some(index as u32);
-            // Loops in a procedure must not use the slots of loops in its callers.
+            // Loops in a procedure must not use the loop variables of the procedure's callers.
             self.next_slot = self.slots;
             let start = self.here();
             let parameters = self.procedures[index].parameters.clone();
@@ -70,7 +70,7 @@ impl<'a> Compiler<'a> {
         self.check_cycles(node)
     }
 
-    /// Compiles `call = "name", with = { … }`.
+    /// Compiles the statement `call = "name", with = { … }`.
     pub(super) fn call(&mut self, fields: &Fields<'a>) -> Result<(), ConfigError> {
         let name = fields.need("call", "the procedure's name")?.text("a procedure's name")?;
         self.call_procedure(&fields.node, name, fields.get("with").as_ref())
@@ -105,7 +105,7 @@ impl<'a> Compiler<'a> {
         if let Some(caller) = self.current {
             self.calls[caller as usize].push(index as u32);
         }
-        // The procedure may communicate, which is known only at run time.
+        // The called procedure may communicate, which is known only at run time.
         self.communicating += 1;
         self.emit(&statement.path, Op::Call { procedure: index as u32, arguments: arguments.into() });
         Ok(())
@@ -114,8 +114,8 @@ impl<'a> Compiler<'a> {
     fn check_cycles(&self, node: &Node<'a>) -> Result<(), ConfigError> {
         let mut done = vec![false; self.procedures.len()];
         for start in 0..self.procedures.len() as u32 {
-            // Iterative depth-first search for a recursion. The stack contains the path from `start`; each entry has
-            // the index of the next call to follow.
+            // Iterative depth-first search for a recursion. The stack contains the path of calls from the procedure
+            // `start`. Each element of the stack is a procedure and the index of its next call.
             let mut way = vec![(start, 0)];
             while let Some((procedure, next)) = way.last_mut() {
                 let Some(&callee) = self.calls[*procedure as usize].get(*next) else {

@@ -1,4 +1,4 @@
-//! `time` statements and `[results]`.
+//! Compiles `time` statements and the table `[results]`.
 
 use crate::config::ConfigError;
 
@@ -7,11 +7,11 @@ use super::super::node::{Fields, Node};
 use super::super::results::{ResultFault, check, of_one_rank};
 use super::Compiler;
 
-/// Greatest number of characters of a unit.
+/// Greatest number of characters in the unit of a result.
 const LONGEST_UNIT: usize = 16;
 
 impl<'a> Compiler<'a> {
-    /// Compiles `time = "NAME", at = "INDEX", do = [ … ]`.
+    /// Compiles the statement `time = "NAME", at = "INDEX", do = [ … ]`.
     pub(super) fn time(&mut self, fields: &Fields<'a>) -> Result<(), ConfigError> {
         let path = &fields.node.path;
         let name = fields.need("time", "a timer's name")?;
@@ -27,13 +27,13 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Compiles `[results]`. The code is placed after the end of `main` and before the procedures.
+    /// Compiles the table `[results]`. The code of the results follows the end of `main` and precedes the procedures.
     pub(super) fn compile_results(&mut self, node: Option<&Node<'a>>) -> Result<Option<ResultsCode>, ConfigError> {
         let Some(node) = node else { return Ok(None) };
         let fields = node.fields("a table of results to compute", &["do", "show"])?;
         let start = self.here();
         self.word = "";
-        // Results may use the names of `[let]` whose values are equal at all ranks.
+        // Results may use those names of `[let]` whose values are equal at all ranks.
         for index in 0..self.lets.len() {
             let (_, slot, value) = &self.lets[index];
             if let Some(value) = value.clone() {
@@ -84,13 +84,13 @@ impl<'a> Compiler<'a> {
         Ok(ResultCode { name: name.to_owned(), value, condition, unit: unit.to_owned() })
     }
 
-    /// Name in `[let]` with the slot `slot`, if its value differs between ranks.
+    /// Name in `[let]` of the variable `slot`, if the value of the name differs between ranks.
     pub(super) fn differs(&self, slot: u32) -> Option<String> {
         let (name, _, value) = self.lets.iter().find(|(_, other, _)| *other == slot)?;
         value.is_none().then(|| name.clone())
     }
 
-    /// Checks that results need nothing that only a run provides. Requires compiled procedures.
+    /// Checks that results need no data that are available only during a run. The procedures must have been compiled.
     pub(super) fn check_results(&self, node: Option<&Node<'a>>, results: &ResultsCode) -> Result<(), ConfigError> {
         let procedure = |index: u32| {
             let procedure = &self.procedures[index as usize];

@@ -1,19 +1,19 @@
-//! Pending jobs of a manager, in order.
+//! Pending jobs of the task manager of an MPI process, in order.
 
 use std::collections::VecDeque;
 
 use super::process::AgendaJob;
 
-/// Pending jobs in order. The first job has its own field, because usually it is the only job.
+/// Pending jobs of a task manager in order. The first job has its own field, because usually it is the only job.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     first: Option<AgendaJob>,
-    /// Jobs after the first. Empty if `first` is `None`.
+    /// Jobs after the first job. Empty if `first` is `None`.
     rest: VecDeque<AgendaJob>,
 }
 
 impl Agenda {
-    /// Returns the next job.
+    /// Returns the next job of the task manager.
     pub fn first(&self) -> Option<AgendaJob> {
         self.first
     }
@@ -35,7 +35,7 @@ impl Agenda {
         }
     }
 
-    /// Removes and returns the next job.
+    /// Removes and returns the next job of the task manager.
     pub fn pop(&mut self) -> Option<AgendaJob> {
         let job = self.first.take();
         if job.is_some() {

@@ -1,10 +1,11 @@
-//! Work stealing and termination detection, which both use messages between processes.
+//! Work stealing and termination detection between the MPI processes of a task-based program.
 //!
-//! A process with a free thread and no ready fragments (the thief) sends a request for work to another process (the
-//! victim). A victim with ready fragments answers with some of them. A victim without ready fragments forwards the
-//! request to the next victim. The last victim keeps the request while it executes fragments, because these may create
-//! more fragments than its threads can take. If it executes none, it replies that it has no work. The thief then
-//! pauses before the next request; the pause becomes longer after each failure.
+//! An MPI process that has a free thread and no ready fragments (the thief) sends a request for work to another MPI
+//! process (the victim). A victim with ready fragments sends some of them to the thief. A victim without ready
+//! fragments forwards the request to the next victim. The last victim keeps the request while it executes fragments,
+//! because these fragments may create more fragments than the victim's threads can execute. A victim that executes no
+//! fragment answers that it has no work. The thief then pauses before its next request. Each further failure makes the
+//! pause longer.
 
 use std::collections::VecDeque;
 
@@ -19,18 +20,18 @@ use super::process::ProcessState;
 /// Greatest number of times that the pause between requests for work is doubled.
 const MOST_DOUBLINGS: u32 = 10;
 
-/// Requests for work that a process has sent or received.
+/// Requests for work that an MPI process has sent or received.
 #[derive(Debug, Default)]
 pub(super) struct Balance {
     /// Whether this process has a request for work in progress.
     outstanding: bool,
-    /// Number of consecutive requests of this process without success.
+    /// Number of consecutive unsuccessful requests for work of this process.
     failures: u32,
     /// Whether this process pauses before its next request for work.
     resting: bool,
-    /// Number of stolen fragments that wait for their data.
+    /// Number of stolen fragments that wait for their input data.
     pub fetching: u32,
-    /// Requests of other processes, each with the number of processes it has visited; `None` for a request that this
+    /// Requests for work of other processes, each with the number of visited processes; `None` for a request that this
     /// process keeps.
     requests: VecDeque<(Rank, Option<u8>)>,
 }
@@ -54,7 +55,7 @@ impl Balance {
 }
 
 impl ProcessState {
-    /// Returns a random process other than this one.
+    /// Returns a random process other than this process.
     pub(super) fn random_other(&mut self, graph: &TaskGraph) -> Rank {
         let most = i64::from(graph.processes) - 2;
         let other = self.random.int(graph.seed, self.rank, 0, most).expect("there is another process") as Rank;
@@ -74,8 +75,8 @@ impl ProcessState {
         }
     }
 
-    /// Answers requests for work, and sends a request if this process needs work. If the process must pause before the
-    /// request, returns the pause.
+    /// Answers requests for work of other processes, and sends a request if this process needs work. If this process
+    /// must pause before its request, returns the length of the pause.
     pub(super) fn look_for_work(&mut self, graph: &TaskGraph) -> Option<SimSpan> {
         let options = &graph.options;
         if options.manager != Manager::Stealing || graph.processes == 1 {
@@ -102,7 +103,7 @@ impl ProcessState {
             return;
         }
         let options = &graph.options;
-        // If the manager's thread also executes fragments, it will take one of the ready fragments itself.
+        // If the manager's thread also executes fragments, this thread will execute one of the ready fragments.
         let own = usize::from(options.progress == Progress::Between);
         while self.ready.len() > own
             && let Some((thief, _)) = self.balance.requests.pop_front()
@@ -134,12 +135,12 @@ impl ProcessState {
         }
     }
 
-    /// Reports the number of executed fragments to process 0 for termination detection.
+    /// Reports the number of fragments that this process has executed to process 0, for termination detection.
     pub(super) fn tell(&mut self, graph: &TaskGraph) {
         let end = &mut self.end;
         let untold = end.executed - end.reported;
         let due = match &graph.expected {
-            // The number of fragments that each process executes is known, so each process reports only once.
+            // The number of fragments per process is known before the run, so each process reports only once.
             Some(expected) => end.executed == expected[self.rank as usize],
             None => self.ready.is_empty() && !self.is_busy(),
         };
@@ -161,8 +162,8 @@ impl ProcessState {
         }
     }
 
-    /// On process 0, adds `count` executed fragments. A count of 0 means that the reporting process has no request for
-    /// work in progress.
+    /// On process 0, adds `count` executed fragments to the total. A count of 0 means that the reporting process has no
+    /// request for work in progress.
     pub(super) fn counted(&mut self, graph: &TaskGraph, count: u32) {
         let (total, processes) = (graph.count(), graph.processes);
         self.end.counted += count;
@@ -176,7 +177,7 @@ impl ProcessState {
         }
     }
 
-    /// On process 0, handles that all fragments of the program have been executed.
+    /// On process 0, handles the event that all fragments of the program have been executed.
     pub(super) fn all_executed(&mut self, graph: &TaskGraph) {
         match graph.options.manager {
             Manager::Stealing if graph.processes > 1 => self.quieten(graph),
@@ -184,13 +185,13 @@ impl ProcessState {
         }
     }
 
-    /// Stops the requests for work of this process, and forwards the message along a binary tree.
+    /// Stops the requests for work of this process, and forwards the stop message along a binary tree of processes.
     pub(super) fn quieten(&mut self, graph: &TaskGraph) {
         self.end.quiet = true;
         self.tell_below(graph, Note::Quiet);
     }
 
-    /// Ends the program on this process, and forwards the message along a binary tree.
+    /// Ends the program on this process, and forwards the end message along a binary tree of processes.
     pub(super) fn stop(&mut self, graph: &TaskGraph) {
         self.end.stopped = true;
         self.tell_below(graph, Note::Stop);

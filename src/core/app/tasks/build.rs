@@ -1,5 +1,5 @@
-//! Builds the fragments of a run from families and expressions: every index is enumerated once, and every reference is
-//! resolved once.
+//! Builds the fragments of a run from families of fragments and their expressions. The builder enumerates every index
+//! and resolves every reference only once.
 
 use crate::config::ConfigError;
 
@@ -18,12 +18,12 @@ use super::graph::{DYNAMIC, FamilyMembers, HERE, Keeping, Lists, MOST, NOBODY, T
 use super::options;
 use super::space::{IndexSpace, Indices};
 
-/// Environment in which expressions of fragments are evaluated.
+/// Values of names with which expressions of fragments are evaluated.
 struct Context {
     world: AppWorld,
     slots: Slots,
     random: Random,
-    /// Number of the present fragment, which seeds its random numbers.
+    /// Identifier of the present fragment, which seeds the fragment's random numbers.
     number: u32,
 }
 
@@ -33,7 +33,7 @@ impl Context {
         Env { world, rank: *number, slots, random, peer: NONE }
     }
 
-    /// Sets the indices and the number of the fragment for which the next expressions are evaluated.
+    /// Sets the indices and the identifier of the fragment for which the next expressions are evaluated.
     fn set(&mut self, number: u32, indices: &[i64]) {
         self.number = number;
         self.random = Random::default();
@@ -46,8 +46,8 @@ impl Context {
 /// Builds the fragments of a run.
 ///
 /// # Errors
-/// An expression has no value; a locator is not a process; data are produced by no fragment or by several; a fragment
-/// is created by no fragment or by several; or fragments wait for each other.
+/// An expression has no value; a locator does not name a process; no fragment or several fragments produce the same
+/// data; no fragment or several fragments create the same fragment; or fragments wait for each other in a cycle.
 pub(super) fn build(
     description: &Description<'_>,
     scope: &Scope,
@@ -88,7 +88,7 @@ pub(super) fn build(
     Ok(graph)
 }
 
-/// Computes the members of each family. Members are numbered consecutively, family after family.
+/// Computes the members of each family of fragments. Members get consecutive identifiers, family after family.
 fn members<'a>(
     families: impl Iterator<Item = &'a Family<'a>>,
     context: &mut Context,
@@ -116,7 +116,7 @@ fn members<'a>(
     Ok(all)
 }
 
-/// Process that the locator of a family determines for the member `number` of `count` members.
+/// MPI process that the locator of a family assigns to the member with index `number` of `count` members.
 fn locate(locator: &Locator<'_>, number: u32, count: u32, processes: u32, context: &mut Context) -> Result<u32, Stray> {
     match locator {
         Locator::Block => Ok((u64::from(number) * u64::from(processes) / u64::from(count)) as u32),
@@ -129,7 +129,7 @@ fn locate(locator: &Locator<'_>, number: u32, count: u32, processes: u32, contex
     }
 }
 
-/// Reason why a locator defines no process.
+/// Reason why a locator does not determine a process.
 enum Stray {
     Fault(EvalError),
     Outside(i64),
@@ -161,7 +161,7 @@ fn lay_out_data(
         let name = || graph.data_name(first + number);
         let bytes = formula.bytes(&mut context.env()).map_err(|fault| node.error(format!("{}: {fault}", name())))?;
         let home = match &form.family.at {
-            // The process that stores data is always known to all processes.
+            // All processes must know the process that stores a data fragment, so the locator cannot be dynamic.
             None | Some(Locator::Dynamic) => Ok(HERE),
             Some(locator) => locate(locator, number, space.count(), processes, context),
         };
@@ -235,15 +235,15 @@ fn lay_out_fragments(
     })
 }
 
-/// Reason why a reference has no members.
+/// Reason why a reference to fragments has no members.
 enum Miss {
     Fault(EvalError),
-    /// The family has no member with these indices.
+    /// The family of fragments has no member with these indices.
     Outside(Indices),
 }
 
 impl Reference<'_> {
-    /// Appends the numbers of the members that the reference names to `found`, in the order of nested loops.
+    /// Appends the identifiers of the members to which the reference refers to `found`, in the order of nested loops.
     fn members(&self, families: &[FamilyMembers], context: &mut Context, found: &mut Vec<u32>) -> Result<(), Miss> {
         found.clear();
         let mut env = context.env();
@@ -268,7 +268,8 @@ impl Reference<'_> {
         loop {
             let number = family.space.number(&at).ok_or_else(|| Miss::Outside(at.clone()))?;
             found.push(family.first + number);
-            // The nested loops advance: the last unfinished range takes its next index, and later ranges restart.
+            // The index ranges advance as nested loops: the last unfinished range takes its next index, and later
+            // ranges restart.
             let Some(&(place, ..)) = ranges.iter().rev().find(|&&(place, _, high)| at[place] < high) else {
                 return Ok(());
             };

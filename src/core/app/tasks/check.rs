@@ -1,5 +1,5 @@
 //! Checks the consistency of fragments: each fragment is created once, its input data are produced, and no fragment
-//! waits for itself. Also determines the processes on which fragments run and data are stored.
+//! waits for itself. Also determines the MPI processes that execute fragments and store data.
 
 use crate::config::ConfigError;
 
@@ -10,7 +10,7 @@ use super::options::Manager;
 /// Greatest number of lines in the error's table of waiting fragments.
 const MOST_LINES: usize = 10;
 
-/// Checks `graph`, and adds creators and places.
+/// Checks `graph`, and adds the creator and the process of each fragment.
 ///
 /// # Errors
 /// Description of the inconsistency, with the names of the fragments.
@@ -28,7 +28,8 @@ pub(super) fn complete(graph: &mut TaskGraph, description: &Description<'_>) -> 
     Ok(())
 }
 
-/// Returns the creator of each fragment. Fragments of a family that no fragment creates exist from the beginning.
+/// Returns the creator of each fragment. Fragments of a family whose members no fragment creates exist from the start
+/// of the run.
 fn creators(graph: &TaskGraph, description: &Description<'_>) -> Result<Vec<Fragment>, ConfigError> {
     let mut creator = vec![NOBODY; graph.count() as usize];
     let mut unfolded = vec![false; graph.families.len()];
@@ -67,7 +68,7 @@ fn every_input_is_made(graph: &TaskGraph, description: &Description<'_>) -> Resu
     Ok(())
 }
 
-/// Fragments in a valid sequential order.
+/// All fragments in an order in which a single process could execute them.
 fn order(
     graph: &TaskGraph,
     creator: &[Fragment],
@@ -97,13 +98,13 @@ fn order(
     Ok(order)
 }
 
-/// Error for fragments that wait for each other, with one cycle and a table of all waiting fragments.
+/// Error for fragments that wait for each other. The error states one cycle and a table of all waiting fragments.
 fn stuck(graph: &TaskGraph, creator: &[Fragment], done: &[Fragment], description: &Description<'_>) -> ConfigError {
     let mut runs = vec![false; graph.count() as usize];
     done.iter().for_each(|&fragment| runs[fragment as usize] = true);
     let waiting: Vec<Fragment> = (0..graph.count()).filter(|&fragment| !runs[fragment as usize]).collect();
     let wait = |fragment: Fragment| cause(graph, creator, &runs, fragment);
-    // After as many steps as there are waiting fragments, the walk is on a cycle.
+    // After as many steps as there are waiting fragments, the search has reached a cycle.
     let start = waiting.iter().fold(waiting[0], |at, _| wait(at).0);
     let mut cycle = vec![start];
     loop {
@@ -153,11 +154,11 @@ fn cause(graph: &TaskGraph, creator: &[Fragment], runs: &[bool], fragment: Fragm
     (graph.maker[data as usize], Some(data))
 }
 
-/// Determines the processes of fragments and data that are known before the run.
+/// Determines the processes of fragments and data that do not depend on decisions during the run.
 fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     let processes = graph.processes;
     let stays = graph.options.manager == Manager::Static;
-    // A fragment without a locator runs on the process of its creator.
+    // A fragment without a locator runs on the MPI process of its creator.
     let mut settled = graph.at.clone();
     for &fragment in order {
         if settled[fragment as usize] == HERE {
@@ -169,7 +170,7 @@ fn place(graph: &mut TaskGraph, creator: &[Fragment], order: &[Fragment]) {
     for (data, Keeping { home, kept, .. }) in graph.keeping.iter_mut().enumerate() {
         if *home == HERE {
             let maker = graph.maker[data] as usize;
-            // Data without a reader may have no producer.
+            // Data that no fragment reads may have no producer.
             let place = match graph.maker[data] {
                 NOBODY => DYNAMIC,
                 _ if stays => settled[maker],

@@ -1,24 +1,24 @@
-//! State of data that are stored on other processes: a hash table by number of the data, without removal and
-//! iteration. The table uses open addressing with linear probing (Knuth, The Art of Computer Programming 3, 6.4,
-//! algorithm L). Keys and entries are stored together, so a look-up reads one cache line instead of two.
+//! State of data fragments that other MPI processes store: a hash table by identifier of the data fragment, without
+//! removal and iteration. The table uses open addressing with linear probing (Knuth, The Art of Computer Programming 3,
+//! 6.4, algorithm L). Keys and values are stored together, so a look-up reads one cache line instead of two.
 
 use super::graph::Data;
 use super::store::DataState;
 
-/// Key of an empty slot. No data fragment has this number.
+/// Key of an empty slot of the hash table. No data fragment has this identifier.
 const EMPTY: Data = Data::MAX;
 
-/// State of data fragments, by number of the data fragment.
+/// Hash table of the states of data fragments, by identifier of the data fragment.
 #[derive(Debug, Default)]
 pub(super) struct TaskCopies {
-    /// Slots of the table. The number of slots is 0 or a power of two, and at most three quarters of the slots are in
-    /// use.
+    /// Slots of the hash table. The number of slots is 0 or a power of two, and at most three quarters of the slots are
+    /// in use.
     slots: Vec<(Data, DataState)>,
     used: usize,
 }
 
 impl TaskCopies {
-    /// State of `data`, which is initially unknown.
+    /// State of the data fragment `data`, which is initially unknown.
     #[inline]
     pub fn entry(&mut self, data: Data) -> &mut DataState {
         if self.used * 4 >= self.slots.len() * 3 {
@@ -44,11 +44,12 @@ impl TaskCopies {
     }
 }
 
-/// Slot of `data`, or the slot where `data` would be inserted. The table must have an empty slot.
+/// Index of the hash-table slot of `data`, or of the slot into which `data` would be inserted. The table must have an
+/// empty slot.
 #[inline]
 fn find(slots: &[(Data, DataState)], data: Data) -> usize {
     let mask = slots.len() - 1;
-    // Fibonacci hashing: the upper bits of the product depend on all bits of the number.
+    // Fibonacci hashing: the upper bits of the product depend on all bits of the identifier.
     let hash = u64::from(data).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut at = (hash >> 32) as usize & mask;
     while slots[at].0 != data && slots[at].0 != EMPTY {

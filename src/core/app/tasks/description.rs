@@ -1,4 +1,5 @@
-//! Contents of `[tasks]`: families of data and of fragments with compiled but unevaluated expressions.
+//! Contents of the table `[tasks]`: families of data fragments and of computation fragments. Their expressions are
+//! compiled but not evaluated.
 
 use crate::config::ConfigError;
 
@@ -14,7 +15,7 @@ use super::options;
 const DATA_KEYS: [&str; 3] = ["index", "bytes", "at"];
 const FRAGMENT_KEYS: [&str; 6] = ["index", "cost", "in", "out", "unfold", "at"];
 
-/// Greatest number of indices of a family. More indices are an error.
+/// Greatest number of indices of a family of fragments.
 const MOST_INDICES: usize = 8;
 
 /// Families of data fragments and of computation fragments.
@@ -25,7 +26,7 @@ pub(super) struct Description<'a> {
     pub fragments: Vec<FragmentForm<'a>>,
 }
 
-/// An index of a family: its name, and expressions for its first and last value.
+/// An index of a family of fragments: the name of the index, and expressions for its first and last value.
 pub(super) struct FamilyIndex<'a> {
     pub node: Node<'a>,
     pub first: Formula,
@@ -33,7 +34,7 @@ pub(super) struct FamilyIndex<'a> {
 }
 
 impl FamilyIndex<'_> {
-    /// Whether the range of the index depends on no other index and on no random number.
+    /// Whether the range of the index is independent of other indices and of random numbers.
     pub fn is_constant(&self) -> bool {
         let mut varies = |expr: &Expr| match expr {
             Expr::Name(..) => true,
@@ -44,7 +45,7 @@ impl FamilyIndex<'_> {
     }
 }
 
-/// Common part of families of data fragments and of computation fragments.
+/// Properties that families of data fragments and families of computation fragments have in common.
 #[derive(Debug)]
 pub(super) struct Family<'a> {
     pub name: String,
@@ -62,26 +63,28 @@ pub(super) struct DataForm<'a> {
 #[derive(Debug)]
 pub(super) struct FragmentForm<'a> {
     pub family: Family<'a>,
-    /// Cost of a fragment. A structured fragment without a cost takes only the time of its unfolding.
+    /// Cost of a computation fragment. A structured fragment (which creates fragments) without a cost takes only the
+    /// time to create them.
     pub cost: Option<(Node<'a>, Block)>,
     pub inputs: Vec<Reference<'a>>,
     pub outputs: Vec<Reference<'a>>,
     pub children: Vec<Reference<'a>>,
 }
 
-/// Locator: determines the process of a fragment or data fragment.
+/// Rule that determines the MPI process of a computation fragment or data fragment.
 #[derive(Debug)]
 pub(super) enum Locator<'a> {
-    /// Block distribution: each process has an equal part of the family, in order.
+    /// Block distribution: each MPI process has an equal number of consecutive members of the family.
     Block,
-    /// Cyclic distribution.
+    /// Cyclic distribution of the family's members over the MPI processes.
     Cyclic,
-    /// The process is decided at run time: processes whose number of fragments is above a threshold forward fragments.
+    /// The process is decided at run time. An MPI process whose number of fragments is above a threshold forwards
+    /// fragments to other processes.
     Dynamic,
     Expression(Node<'a>, Formula),
 }
 
-/// Reference to members of a family: `u[i - 1, 0 to n] if i > 0`.
+/// Reference to members of a family of fragments: `u[i - 1, 0 to n] if i > 0`.
 #[derive(Debug)]
 pub(super) struct Reference<'a> {
     pub node: Node<'a>,
@@ -144,7 +147,7 @@ impl<'a> Description<'a> {
     }
 }
 
-/// Families that a fragment can refer to.
+/// Families of fragments to which a fragment can refer.
 struct Names<'a> {
     data: &'a [&'a str],
     fragments: &'a [&'a str],
@@ -195,7 +198,7 @@ fn read_fragment<'a>(
     Ok(FragmentForm { family, cost, inputs, outputs, children })
 }
 
-/// Reads the common part of a family. The names of its indices remain in `scope`.
+/// Reads the properties that all families have in common. The names of the family's indices remain in `scope`.
 fn read_family<'a>(name: &str, fields: &Fields<'a>, scope: &mut Scope) -> Result<Family<'a>, ConfigError> {
     let mut index = Vec::new();
     if let Some(node) = fields.get("index") {
@@ -218,7 +221,7 @@ fn forget(family: &Family<'_>, scope: &mut Scope) {
     family.index.iter().for_each(|_| scope.pop_local());
 }
 
-/// Reads the range of an index. `"n"` means from 0 to n − 1.
+/// Reads the range of an index. The text `"n"` means the range from 0 to n − 1.
 fn read_range(node: &Node<'_>, scope: &Scope) -> Result<(Formula, Formula), ConfigError> {
     let Some(text) = node.value.as_str() else {
         let count = node.formula(scope)?;

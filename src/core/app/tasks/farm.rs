@@ -1,5 +1,5 @@
-//! Central work queue. Process 0 keeps every fragment until its input data have been produced, and then sends the
-//! fragment to the process that has had a free thread for the longest time.
+//! Central work queue of fragments. Process 0 keeps every fragment until its input data have been produced. Then
+//! process 0 sends the fragment to the process that has had a free thread for the longest time.
 
 use std::collections::VecDeque;
 
@@ -12,15 +12,15 @@ use super::ready::Ready;
 
 const NOT_THERE: u32 = u32::MAX;
 
-/// State of the work queue on process 0.
+/// State of the central work queue on process 0.
 #[derive(Debug)]
 pub(super) struct Farm {
-    /// For each fragment, number of input data that have not been produced.
+    /// For each fragment, the number of its input data that have not been produced.
     missing: Vec<u32>,
-    /// For each fragment, index of its record, after the fragment has arrived in the queue.
+    /// For each fragment that has arrived in the queue, the index of its state record.
     record: Vec<u32>,
     ready: Ready,
-    /// Processes with free threads. A process has one entry per fragment that it can take.
+    /// Processes with free threads. A process occurs once per fragment that it can accept.
     free: VecDeque<Rank>,
 }
 
@@ -50,8 +50,8 @@ impl ProcessState {
         self.farm_assign(graph);
     }
 
-    /// Handles that `process` has executed `fragment`: its output data are produced, and the process can take another
-    /// fragment.
+    /// Handles the event that `process` has executed `fragment`. The output data of the fragment exist, and the process
+    /// can accept another fragment.
     pub(super) fn farm_finished(&mut self, graph: &TaskGraph, process: Rank, fragment: Fragment) {
         let readers = graph.readers.as_ref().expect("the work queue knows who needs data");
         let farm = self.farm.as_mut().expect("process 0 has the queue");

@@ -1,5 +1,5 @@
-//! All fragments of a run and their dependences, in a few arrays that all processes share. No fragment has its own
-//! heap allocation.
+//! All fragments of a run and their dependences, in a few arrays that all simulated processes share. No fragment has
+//! its own heap allocation.
 
 use crate::platform::CoreRates;
 use crate::rank::Rank;
@@ -9,23 +9,23 @@ use super::options::Options;
 use super::space::IndexSpace;
 use super::store::DataPlace;
 
-/// Number of a computation fragment, unique among all families.
+/// Identifier of a computation fragment, unique among all families.
 pub(super) type Fragment = u32;
 
-/// Number of a data fragment, unique among all families.
+/// Identifier of a data fragment, unique among all families.
 pub(super) type Data = u32;
 
-/// Greatest number of fragments, which is limited by the bits in a message's tag.
+/// Greatest number of fragments. The limit follows from the number of bits in a message's tag.
 pub(super) const MOST: u32 = (1 << 28) - 1;
 
-/// Place of a fragment without a locator, which runs on the process that creates it.
+/// Process of a fragment without a locator, which runs on the process that creates the fragment.
 pub(super) const HERE: Rank = Rank::MAX;
-/// Place of a fragment with a dynamic locator.
+/// Process of a fragment with a dynamic locator, which is decided at run time.
 pub(super) const DYNAMIC: Rank = Rank::MAX - 1;
-/// Missing producer of data, or missing creator of a fragment that exists from the beginning.
+/// Marks data without a producer, or a fragment without a creator, which exists from the start of the run.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// Members of one family, which have consecutive numbers.
+/// Members of one family of fragments, which have consecutive identifiers.
 #[derive(Clone, Debug)]
 pub(super) struct FamilyMembers {
     pub name: String,
@@ -33,19 +33,19 @@ pub(super) struct FamilyMembers {
     pub space: IndexSpace,
 }
 
-/// Lists of numbers, stored one after another in a single array.
+/// Lists of integers, stored one after another in a single array.
 #[derive(Clone, Debug)]
 pub(super) struct Lists {
     start: Vec<u32>,
     items: Vec<u32>,
 }
 
-/// Place and size of a data fragment. The fields are stored together because they are read together.
+/// Process and size of a data fragment. Both fields are read together and are therefore stored together.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeping {
-    /// Process that stores the data fragment and serves requests for it.
+    /// MPI process that stores the data fragment and sends it to processes that request it.
     pub home: Rank,
-    /// Index of the data fragment among the data fragments of that process.
+    /// Index of the data fragment among the data fragments that the process `home` stores.
     pub kept: u32,
     /// Size of the data fragment in bytes.
     pub bytes: u64,
@@ -60,25 +60,26 @@ pub(super) struct TaskGraph {
     pub rates: CoreRates,
     pub families: Vec<FamilyMembers>,
     pub data: Vec<FamilyMembers>,
-    /// For each fragment, its process, or [`HERE`], or [`DYNAMIC`].
+    /// For each fragment, the process that executes it, or [`HERE`], or [`DYNAMIC`].
     pub at: Vec<Rank>,
-    /// For each fragment, index of its cost in `amounts`.
+    /// For each fragment, the index of its cost in `amounts`.
     pub cost: Vec<u32>,
     pub amounts: Vec<Amount>,
     pub inputs: Lists,
     pub outputs: Lists,
     pub children: Lists,
-    /// For each data fragment, its place and size.
+    /// For each data fragment, the process that stores it, and its size.
     pub keeping: Vec<Keeping>,
     /// For each data fragment, the fragment that produces it.
     pub maker: Vec<Fragment>,
-    /// For each data fragment, the fragments that read it. Only the work queue needs this list.
+    /// For each data fragment, the fragments that read it. Only the central work queue needs these lists.
     pub readers: Option<Lists>,
-    /// For each process, the fragments that exist from the beginning.
+    /// For each process, the fragments that exist on it from the start of the run.
     pub roots: Lists,
-    /// For each process, number of data fragments that it stores.
+    /// For each process, the number of data fragments that it stores.
     pub homed: Vec<u32>,
-    /// For each process, number of fragments that it executes, if locators determine this number.
+    /// For each process, the number of fragments that it executes, if the locators determine this number before the
+    /// run.
     pub expected: Option<Vec<u32>>,
 }
 
@@ -87,12 +88,12 @@ impl Lists {
         Lists { start: vec![0], items: Vec::new() }
     }
 
-    /// Appends to the current list.
+    /// Appends an item to the current list.
     pub fn push(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// Ends the list to which items were pushed, and begins the next list.
+    /// Ends the current list and begins the next list.
     pub fn close(&mut self) {
         self.start.push(self.items.len() as u32);
     }
@@ -102,8 +103,7 @@ impl Lists {
         &self.items[self.start[number as usize] as usize..self.start[number as usize + 1] as usize]
     }
 
-    /// Creates `count` lists from `pairs` of a list's index and an item. Items of a list are in the order of the
-    /// pairs.
+    /// Creates `count` lists from pairs of a list index and an item. The items of a list are in the order of the pairs.
     pub fn sorted(count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) -> Self {
         let mut start = vec![0u32; count + 1];
         for (list, _) in pairs.clone() {
@@ -122,21 +122,21 @@ impl Lists {
     }
 }
 
-/// Name of the member `number`: `step[3, 0]`, or `main` for a family without indices.
+/// Name of the fragment with identifier `number`: `step[3, 0]`, or `main` for a family without indices.
 fn name(families: &[FamilyMembers], number: u32) -> String {
     let family = &families[family(families, number)];
     let indices: Vec<String> = family.space.indices(number - family.first).iter().map(i64::to_string).collect();
     if indices.is_empty() { family.name.clone() } else { format!("{}[{}]", family.name, indices.join(", ")) }
 }
 
-/// Index of the family of member `number`.
+/// Index of the family of the fragment with identifier `number`.
 pub(super) fn family(families: &[FamilyMembers], number: u32) -> usize {
-    // If several families have the same first number, all but the last are empty.
+    // If several families have the same first identifier, all families except the last are empty.
     families.partition_point(|family| family.first <= number) - 1
 }
 
 impl TaskGraph {
-    /// Number of computation fragments.
+    /// Number of computation fragments in the run.
     pub fn count(&self) -> u32 {
         self.at.len() as u32
     }
@@ -149,20 +149,20 @@ impl TaskGraph {
         name(&self.data, data)
     }
 
-    /// Whether the fragment creates other fragments.
+    /// Whether the computation fragment creates other fragments.
     #[inline]
     pub fn is_structured(&self, fragment: Fragment) -> bool {
         !self.children.of(fragment).is_empty()
     }
 
-    /// Place where `process` stores the state of `data`.
+    /// Where `process` keeps the state of the data fragment `data`.
     #[inline]
     pub fn place(&self, data: Data, process: Rank) -> DataPlace {
         let Keeping { home, kept, .. } = self.keeping[data as usize];
         if home == process { DataPlace::Kept(kept) } else { DataPlace::Copy(data) }
     }
 
-    /// Cost of `fragment`.
+    /// Cost of the computation fragment `fragment`.
     #[inline]
     pub fn amount(&self, fragment: Fragment) -> Amount {
         self.amounts[self.cost[fragment as usize] as usize]

@@ -1,50 +1,50 @@
-//! Messages between managers of fragments. The tag of a message encodes its contents: a kind of 4 bits and a number of
-//! 28 bits. A message has the size that a real one would have, but no data.
+//! Messages between the task managers of simulated MPI processes. The tag of a message encodes its content: a message
+//! type of 4 bits and an integer of 28 bits. A message has the size of the real message, but contains no data.
 
 use crate::rank::{Rank, Tag};
 
 use super::graph::{Data, Fragment};
 
-/// Greatest number of times that a message states a fragment was forwarded. Kinds 0 to `MOST_HOPS` are fragments that
-/// dynamic locators have forwarded this many times.
+/// Greatest forwarding count that a message can state for a fragment. Message types 0 to `MOST_HOPS` mean a fragment
+/// that dynamic locators have forwarded this many times.
 pub(super) const MOST_HOPS: u8 = 5;
 const NUMBER_BITS: u32 = 28;
 const NUMBER: u32 = (1 << NUMBER_BITS) - 1;
-/// Number of low bits in the number of a request for work that contain the number of visited processes. The upper bits
-/// contain the thief.
+/// Number of low bits in the integer of a request for work that state the number of visited processes. The upper bits
+/// state the thief.
 const TRIES_BITS: u32 = 8;
-/// Greatest number of processes with work stealing, which is limited by the bits in a request for work.
+/// Greatest number of processes with work stealing. The limit follows from the number of bits in a request for work.
 pub(super) const MOST_THIEVES: u32 = 1 << (NUMBER_BITS - TRIES_BITS);
 
-/// A message between the managers of two processes.
+/// A message between the task managers of two simulated MPI processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// A migrating fragment.
+    /// A computation fragment that moves to the receiver.
     Fragment(Fragment, Settled),
-    /// A request for data, sent to the process that stores them.
+    /// A request for a data fragment, sent to the process that stores the data fragment.
     Request(Data),
-    /// Data, sent to the process that stores them or to a requester.
+    /// A data fragment, sent to the process that stores it or to a process that requested it.
     Data(Data),
-    /// A request for work: the process that sent it, and the number of processes that it has visited.
+    /// A request for work: the process that sent the request, and the number of processes that the request has visited.
     Steal(Rank, u8),
-    /// The answer to a request for work that found none.
+    /// The answer to an unsuccessful request for work.
     Nothing,
-    /// The sender has executed this number of further fragments.
+    /// The sender has executed this number of fragments since its last report.
     Count(u32),
-    /// All fragments have been executed: the receiver must stop sending requests for work.
+    /// All fragments have been executed. The receiver must stop sending requests for work.
     Quiet,
-    /// The end of the program.
+    /// The program ends.
     Stop,
-    /// A fragment of the work queue was executed.
+    /// The sender has executed this fragment of the central work queue.
     Finished(Fragment),
 }
 
-/// Whether an arriving fragment may be forwarded to another process.
+/// Whether the receiving process may forward an arriving fragment to another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Settled {
-    /// The fragment may be forwarded. Dynamic locators have forwarded it this many times.
+    /// The receiver may forward the fragment. Dynamic locators have already forwarded it this many times.
     No(u8),
-    /// The fragment was sent for execution on this process.
+    /// The fragment was sent to the receiver for execution.
     Yes,
     /// The fragment was sent in answer to a request for work.
     Answer,

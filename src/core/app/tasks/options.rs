@@ -1,5 +1,5 @@
-//! Keys of `[tasks]` that configure the management of fragments: manager, unfolding, threads, costs of the manager.
-//! `--set app.tasks.KEY=VALUE` sets a key.
+//! Keys of `[tasks]` that configure the management of fragments: policy of the task manager, creation of fragments,
+//! threads, costs of the task manager. `--set app.tasks.KEY=VALUE` sets a key.
 
 use crate::config::ConfigError;
 use crate::units::{Bytes, SimSpan};
@@ -48,9 +48,9 @@ macro_rules! words {
 }
 
 words! {
-    /// Policy that decides on which process a fragment runs.
+    /// Policy that decides on which MPI process a fragment runs.
     Manager {
-        /// The locators of fragments decide.
+        /// The locators of the fragments decide the process.
         Static = "static",
         /// A process without ready fragments requests fragments from other processes.
         Stealing = "stealing",
@@ -59,11 +59,11 @@ words! {
     }
 }
 words! {
-    /// Position of structured fragments (which create other fragments) among the ready fragments.
+    /// Position of structured fragments, which create other fragments, among the ready fragments.
     Unfold {
-        /// Structured fragments are before all others.
+        /// Structured fragments precede all other ready fragments.
         Early = "early",
-        /// All fragments are in the order in which they became ready.
+        /// All ready fragments are in the order in which they became ready.
         InTurn = "in-turn",
         /// Structured fragments are executed only if no other fragment is ready.
         Late = "late",
@@ -79,25 +79,25 @@ words! {
     }
 }
 words! {
-    /// Thread on which the manager of a process runs.
+    /// Thread on which the task manager of an MPI process runs.
     Progress {
-        /// The manager has its own thread, in addition to those that execute fragments.
+        /// The task manager has its own thread, in addition to the threads that execute fragments.
         Thread = "thread",
-        /// The manager runs between fragments, on the single thread that executes fragments.
+        /// The task manager runs between fragments, on the single thread that executes fragments.
         Between = "between",
     }
 }
 words! {
-    /// Process that receives a request for work.
+    /// MPI process to which a request for work is sent.
     Victim {
-        /// A random other process.
+        /// A random other MPI process.
         Random = "random",
-        /// The process with the next number.
+        /// The MPI process with the next rank.
         Ring = "ring",
     }
 }
 words! {
-    /// Number of fragments in the answer to a request for work.
+    /// Number of fragments that a victim sends in answer to a request for work.
     Take {
         /// One fragment.
         One = "one",
@@ -106,57 +106,57 @@ words! {
     }
 }
 
-/// Options of the management of fragments.
+/// Options that configure the management of fragments.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub manager: Manager,
     pub unfold: Unfold,
-    /// Greatest number of fragments that a structured fragment creates at a time; 0 means all.
+    /// Greatest number of fragments that a structured fragment creates without interruption; 0 means all its fragments.
     pub batch: u32,
     pub order: Order,
-    /// Number of threads per process that execute fragments.
+    /// Number of threads per MPI process that execute fragments.
     pub threads: u32,
     pub progress: Progress,
     pub victim: Victim,
     pub take: Take,
-    /// Greatest number of processes visited by a request for work.
+    /// Greatest number of processes that a request for work visits.
     pub tries: u32,
-    /// Pause after a request for work without success. Each further failure doubles the pause, up to 1024 times the
-    /// first one.
+    /// Pause after an unsuccessful request for work. Each further failure doubles the pause, up to 1024 times the first
+    /// pause.
     pub retry: SimSpan,
-    /// Number of fragments that the work queue sends to a process in addition to its threads.
+    /// Number of fragments that the central work queue sends to a process beyond the number of its threads.
     pub ahead: u32,
-    /// Number of fragments on a process from which a dynamic locator forwards new fragments to another process.
+    /// Number of fragments on a process above which a dynamic locator forwards new fragments to another process.
     pub threshold: u32,
     /// Greatest number of times that a dynamic locator forwards a fragment.
     pub transfers: u32,
-    /// Time that the manager spends per fragment that enters the distribution stage.
+    /// Time that the task manager spends on each fragment that enters the distribution stage.
     pub distribute: SimSpan,
-    /// Time that the manager spends per message, both at the sender and at the receiver.
+    /// Time that the task manager spends on each message, at the sender and at the receiver.
     pub message: SimSpan,
-    /// Time that a thread spends to take a fragment from the queue of ready fragments.
+    /// Time that a thread spends to take one fragment from the queue of ready fragments.
     pub dispatch: SimSpan,
-    /// Time that a thread spends per fragment that a structured fragment creates.
+    /// Time that a thread spends on each fragment that a structured fragment creates.
     pub unfolding: SimSpan,
-    /// Time that the manager spends per executed fragment.
+    /// Time that the task manager spends on each executed fragment.
     pub finish: SimSpan,
-    /// Size of the message that contains a migrating fragment.
+    /// Size of the message that moves a fragment to another process.
     pub fragment_bytes: Bytes,
-    /// Size of the message of a request for data or work.
+    /// Size of a message that requests data or work.
     pub request_bytes: Bytes,
 }
 
-/// Reader of the keys whose values are numbers.
+/// Reader of the keys of `[tasks]` whose values are numbers.
 struct Numbers<'a, 'b> {
     fields: &'a Fields<'b>,
     scope: &'a Scope,
 }
 
-/// Reads the keys. If `env` is `None`, expressions with unknown values have the value 1, and the result serves only to
-/// find errors. Otherwise returns the values for a run.
+/// Reads the options from `fields`. If `env` is `None`, expressions with unknown values have the value 1, and the
+/// function only finds errors. Otherwise the function returns the options for a run.
 ///
 /// # Errors
-/// A key has an unknown word, an expression without a value, or a number outside its limits.
+/// The value of a key is an unknown word, an expression without a value, or a number outside its limits.
 pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>) -> Result<Options, ConfigError> {
     let mut env = env;
     let numbers = Numbers { fields, scope };
@@ -194,7 +194,7 @@ pub(super) fn read(fields: &Fields<'_>, scope: &Scope, env: Option<&mut Env<'_>>
     Ok(options)
 }
 
-/// Value that the word at `key` selects. If `key` is missing, the value of the first word.
+/// Value that the word at `key` selects. If the table lacks the key, the value of the first word.
 fn word<T: Copy>(fields: &Fields<'_>, key: &str, words: &[(&str, T)]) -> Result<T, ConfigError> {
     let Some(node) = fields.get(key) else { return Ok(words[0].1) };
     let found = node.value.as_str().and_then(|text| words.iter().find(|(word, _)| *word == text));

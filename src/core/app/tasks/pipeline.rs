@@ -1,4 +1,5 @@
-//! Stages of a fragment on a process: distribution, waiting for data, the queue of ready fragments, execution.
+//! Stages of a fragment on an MPI process: distribution, waiting for input data, the queue of ready fragments,
+//! execution.
 
 use crate::profile::{Left, Visit};
 use crate::rank::{Call, Rank};
@@ -10,11 +11,12 @@ use super::options::Manager;
 use super::process::{AgendaJob, ProcessState};
 use super::store::Availability;
 
-/// Record of a fragment on this process.
+/// State of a fragment on one MPI process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub fragment: Fragment,
-    /// Number of fragments that this fragment has created, and that number after the present piece of unfolding.
+    /// Number of fragments that this fragment has created, and the number that it will have created after the present
+    /// interruption-free piece.
     pub created: u32,
     pub creating: u32,
     pub settled_here: Settled,
@@ -26,7 +28,7 @@ pub(super) struct Record {
 }
 
 impl ProcessState {
-    /// Starts the fragments of this process that exist from the beginning.
+    /// Starts the fragments of this process that exist from the start of the run.
     pub(super) fn begin(&mut self, graph: &TaskGraph) {
         for &fragment in graph.roots.of(self.rank) {
             self.arrive(fragment, Settled::No(0));
@@ -36,7 +38,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles the arrival of a fragment, which will enter the distribution stage.
+    /// Handles the arrival of a fragment on this process. The fragment will enter the distribution stage.
     fn arrive(&mut self, fragment: Fragment, settled_here: Settled) -> u32 {
         let record = self.record(fragment, settled_here);
         self.agenda.push_back(AgendaJob::Enter(record));
@@ -69,12 +71,12 @@ impl ProcessState {
         }
     }
 
-    /// Number of fragments on this process.
+    /// Number of fragments on this process that are not yet executed.
     pub(super) fn held(&self) -> usize {
         self.records.len() - self.free.len()
     }
 
-    /// Performs `job` after its time has passed.
+    /// Performs the job `job` of the task manager after the time of the job has passed.
     pub(super) fn perform(&mut self, graph: &TaskGraph, job: AgendaJob) {
         match job {
             AgendaJob::Take(from, note) => self.take(graph, from, note),
@@ -90,7 +92,7 @@ impl ProcessState {
                 if settled == Settled::Answer {
                     self.balance.answered(true);
                 }
-                // The manager has spent the time for the message of the fragment, but not the time for its
+                // The task manager has spent the time for the fragment's message, but not the time for the fragment's
                 // distribution.
                 let record = self.record(fragment, settled);
                 self.agenda.push_front(AgendaJob::Enter(record));
@@ -117,7 +119,7 @@ impl ProcessState {
         }
     }
 
-    /// Decides on which process the fragment of `record` runs.
+    /// Decides on which process the fragment of record `record` runs.
     fn distribute(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, settled_here, .. } = self.records[record as usize];
         let Settled::No(hops) = settled_here else { return self.settle(graph, record) };
@@ -145,13 +147,13 @@ impl ProcessState {
         }
     }
 
-    /// Sends the fragment of `record` to process `to`.
+    /// Sends the fragment of record `record` to process `to`.
     pub(super) fn send_on(&mut self, record: u32, to: Rank, settled: Settled) {
         self.outbox.push_back((to, Note::Fragment(self.records[record as usize].fragment, settled)));
         self.leave(record, Left::Sent);
     }
 
-    /// Keeps the fragment of `record` on this process and requests its missing data.
+    /// Keeps the fragment of record `record` on this process and requests the fragment's missing input data.
     pub(super) fn settle(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         let mut missing = 0;
@@ -184,8 +186,8 @@ impl ProcessState {
         self.ready.push(record, structured);
     }
 
-    /// Starts the fragment of `record` on a thread. Returns the time until the end of the fragment or of a piece of
-    /// its unfolding.
+    /// Starts the fragment of record `record` on a thread. Returns the time until the fragment ends, or until it has
+    /// created its next batch of fragments.
     pub(super) fn start(&mut self, graph: &TaskGraph, record: u32) -> Result<SimSpan, Call> {
         let Record { fragment, created, started, .. } = self.records[record as usize];
         let (options, children) = (&graph.options, graph.children.of(fragment).len() as u32);
@@ -208,7 +210,7 @@ impl ProcessState {
         Ok(cost + overhead)
     }
 
-    /// Handles the end of a fragment, or of a piece of its unfolding, on a thread.
+    /// Handles that a fragment on a thread has ended, or has created its next batch of fragments.
     fn ended(&mut self, graph: &TaskGraph, record: u32) {
         let Record { created, creating, .. } = self.records[record as usize];
         if created < creating {
@@ -218,7 +220,7 @@ impl ProcessState {
         }
     }
 
-    /// Creates the next child of the structured fragment of `record`.
+    /// Creates the next child of the structured fragment of record `record`.
     fn next_child(&mut self, graph: &TaskGraph, record: u32) {
         let Record { fragment, created, creating, .. } = self.records[record as usize];
         let children = graph.children.of(fragment);
@@ -234,7 +236,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles that the fragment of `record` has been executed.
+    /// Handles that the fragment of record `record` has been executed.
     fn complete(&mut self, graph: &TaskGraph, record: u32) {
         let fragment = self.records[record as usize].fragment;
         for &data in graph.outputs.of(fragment) {
@@ -256,7 +258,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles the arrival of `data` on this process.
+    /// Handles the arrival of the data fragment `data` on this process.
     fn put(&mut self, graph: &TaskGraph, data: Data) {
         let (records, processes) = self.store.put(graph.place(data, self.rank));
         for record in records {
@@ -269,7 +271,7 @@ impl ProcessState {
         self.outbox.extend(processes.into_iter().map(|process| (process, Note::Data(data))));
     }
 
-    /// Records the end of the fragment's visit on this process, and frees `record`.
+    /// Logs that a fragment has left this process, and frees the fragment's record.
     fn leave(&mut self, record: u32, left: Left) {
         let Record { fragment, waited, entered, settled, ready, started, .. } = self.records[record as usize];
         let visit = Visit { fragment, waited, left, entered, settled, ready, started, ended: self.now };

@@ -1,4 +1,5 @@
-//! A process that executes fragments. The program of the process is its manager, which performs one job after another.
+//! A simulated MPI process that executes fragments. The program of the process is its task manager, which performs one
+//! job after another.
 //!
 //! ```text
 //! messages ─┐
@@ -6,8 +7,8 @@
 //! timer    ─┘                 └─▶ ready ─▶ threads
 //! ```
 //!
-//! A thread that executes a fragment is a strand of the process, concurrent with the manager. A manager without its
-//! own thread executes fragments itself. The decisions of a manager depend only on the messages and the clock of its
+//! A thread that executes a fragment is a strand (concurrent activity) of the process. A task manager without its own
+//! thread executes fragments itself. The decisions of a task manager depend only on the messages and the clock of its
 //! process.
 
 use std::collections::VecDeque;
@@ -35,18 +36,18 @@ use super::pipeline::Record;
 use super::ready::Ready;
 use super::store::Store;
 
-/// If a process has at least this many sends without a wait, it tests the sends for completion.
+/// If a process has at least this many incomplete sends, the process tests whether the sends are complete.
 const MANY_SENDS: usize = 64;
 
-/// Data shared by the processes of a run.
+/// Data that all simulated processes of a run share.
 #[derive(Debug)]
 pub(in super::super) struct SharedTasks {
     pub(super) graph: TaskGraph,
-    /// Whether logs contain the names of fragments.
+    /// Whether the logs of the run contain the names of fragments.
     pub names: bool,
 }
 
-/// Program of a process that executes fragments.
+/// Program of a simulated MPI process that executes fragments.
 #[derive(Debug)]
 #[repr(C)]
 pub(in super::super) struct TaskProgram {
@@ -54,19 +55,20 @@ pub(in super::super) struct TaskProgram {
     state: ProcessState,
 }
 
-/// State of a process. The fields are in the order of their use. With a thousand processes, the state of a process is
-/// not in the first-level cache when its turn comes, so the fields used in each turn should share a few cache lines.
+/// State of a simulated MPI process. The fields are in the order of their use. With a thousand processes, the state of
+/// a process is usually not in the first-level cache when the engine executes the process. Fields that are used
+/// together therefore share a few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ProcessState {
     pub(super) now: SimTime,
     activity: ManagerActivity,
-    /// Time of the last test for messages and for the end of threads.
+    /// Virtual time of the last test for messages and for ended threads.
     looked: SimTime,
     receive: Option<RequestId>,
     timer: Option<RequestId>,
     pub(super) rank: Rank,
-    /// Whether the manager has spent the time for the next outgoing message.
+    /// Whether the task manager has spent the time for the next outgoing message.
     paid: bool,
     pub(super) agenda: Agenda,
     pub(super) outbox: VecDeque<(Rank, Note)>,
@@ -76,7 +78,7 @@ pub(super) struct ProcessState {
     sends: Vec<RequestId>,
     many_sends: usize,
     pub(super) store: Store,
-    /// For each record, number of missing input data. Stored separately from the far larger records.
+    /// For each fragment's record, the number of missing input data. The array is separate from the far larger records.
     pub(super) missing: Vec<u32>,
     pub(super) records: Vec<Record>,
     pub(super) free: Vec<u32>,
@@ -87,7 +89,7 @@ pub(super) struct ProcessState {
     memory_share: MemoryPart,
 }
 
-/// Activity of the manager until the next reply.
+/// Activity of the task manager until the engine's next reply.
 #[derive(Clone, Copy, Debug)]
 enum ManagerActivity {
     Begin,
@@ -98,51 +100,51 @@ enum ManagerActivity {
         thread: usize,
         record: u32,
     },
-    /// The manager has no thread of its own and executes the fragment of this record.
+    /// The task manager has no thread of its own and executes the fragment of this record.
     Executing(u32),
     Timing,
-    /// The manager spends the time of this job.
+    /// The task manager spends the time of this job.
     Paying(AgendaJob),
-    /// The manager waits or tests for a message, the end of a thread, or the timer.
+    /// The task manager waits or tests for a message, for the end of a thread, or for the timer.
     Waiting,
-    /// The manager tests for completed sends.
+    /// The task manager tests for completed sends.
     Reaping,
     Ending(u8),
 }
 
-/// A job of the manager.
+/// A job of the task manager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AgendaJob {
-    /// Handles a message that the process has received.
+    /// Handles a message from this rank that the process has received.
     Take(Rank, Note),
-    /// Moves the fragment of a record into the distribution stage.
+    /// Moves the fragment of this record into the distribution stage.
     Enter(u32),
-    /// Handles children that the structured fragment of a record has created, up to the number in the record.
+    /// Handles the fragments that the structured fragment of this record has created.
     Children(u32),
-    /// Handles the end of the fragment of a record on a thread.
+    /// Handles that the fragment of this record has ended on a thread.
     Ended(u32),
 }
 
-/// State of termination detection on a process.
+/// State of termination detection on an MPI process.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Number of fragments that this process has executed. `reported` of them have been reported to process 0.
+    /// Number of fragments that this process has executed. The process has reported `reported` of them to process 0.
     pub executed: u32,
     pub reported: u32,
-    /// On process 0, number of fragments executed on all processes. `calm` is the number of processes whose requests
-    /// for work have ended.
+    /// On process 0, the number of fragments that all processes have executed. `calm` is the number of processes whose
+    /// requests for work have ended.
     pub counted: u32,
     pub calm: u32,
     pub quiet: bool,
     pub calm_told: bool,
     pub stopped: bool,
     /// Number of data fragments that this process stores and has received. `unanswered` is the number of missing
-    /// answers.
+    /// answers to its messages.
     pub kept: u32,
     pub unanswered: u32,
 }
 
-/// Program of a strand that executes a fragment on a thread.
+/// Program of a thread that executes a fragment.
 struct Execution(Option<SimSpan>);
 
 impl Program for Execution {
@@ -211,7 +213,7 @@ impl TaskProgram {
 }
 
 impl ProcessState {
-    /// Whether a thread executes a fragment.
+    /// Whether a thread of this process executes a fragment.
     pub(super) fn is_busy(&self) -> bool {
         self.threads.iter().any(Option::is_some)
     }
@@ -220,7 +222,7 @@ impl ProcessState {
         self.timer.is_some()
     }
 
-    /// Handles the reply to the last call.
+    /// Handles the engine's reply to the last call.
     fn answered(&mut self, graph: &TaskGraph, kind: ReplyKind<'_>) {
         match (std::mem::replace(&mut self.activity, ManagerActivity::Nothing), kind) {
             (ManagerActivity::Begin, _) => self.begin(graph),
@@ -233,14 +235,15 @@ impl ProcessState {
             (ManagerActivity::Executing(record), _) => self.agenda.push_front(AgendaJob::Ended(record)),
             (ManagerActivity::Paying(job), _) => self.perform(graph, job),
             (ManagerActivity::Waiting, ReplyKind::Completed(completions)) => {
-                // After a successful test, the manager tests again.
+                // After a successful test, the task manager tests again.
                 self.looked = if completions.is_empty() { self.now } else { SimTime::NEVER };
                 for completion in completions {
                     self.happened(completion.index as usize, completion.source, completion.tag);
                 }
             }
             (ManagerActivity::Reaping, ReplyKind::Completed(completions)) => {
-                // Completions are in the order of the list of sends, so sends are removed from the back.
+                // Completions are in the order of the list of sends. Complete sends are removed from the back, so that
+                // the other indices stay valid.
                 for completion in completions.iter().rev() {
                     self.sends.swap_remove(completion.index as usize);
                 }
@@ -251,7 +254,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles the event with index `index` in the list of [`ProcessState::awaited`].
+    /// Handles the completion of the request with index `index` in the list of [`ProcessState::awaited`].
     fn happened(&mut self, index: usize, from: Rank, tag: u32) {
         if index == 0 {
             self.receive = None;
@@ -271,18 +274,18 @@ impl ProcessState {
         }
     }
 
-    /// Whether a thread is idle.
+    /// Whether a thread of this process is idle.
     pub(super) fn has_free_thread(&self) -> bool {
         self.threads.iter().any(Option::is_none)
     }
 
-    /// Requests that the manager waits for: the receive, the busy threads, the timer.
+    /// Requests for which the task manager waits: the receive, the busy threads, the timer.
     fn awaited(&self) -> Requests {
         let threads = self.threads.iter().flatten().map(|&(id, _)| id);
         self.receive.into_iter().chain(threads).chain(self.timer).collect()
     }
 
-    /// Time that the manager spends on `job`.
+    /// Virtual time that the task manager spends on `job`.
     fn price(&self, graph: &TaskGraph, job: AgendaJob) -> SimSpan {
         let options = &graph.options;
         match job {
@@ -292,7 +295,7 @@ impl ProcessState {
         }
     }
 
-    /// Performs pending jobs up to the next call.
+    /// Performs pending jobs of the task manager up to the next engine call.
     fn step(&mut self, shared: &SharedTasks) -> Call {
         let graph = &shared.graph;
         loop {
@@ -382,13 +385,13 @@ impl ProcessState {
         }
     }
 
-    /// Call that tests for a message or the end of a thread.
+    /// Engine call that tests for a message or for the end of a thread.
     fn look(&mut self) -> Call {
         self.activity = ManagerActivity::Waiting;
         Call::Test { requests: self.awaited(), which: Which::First, poll: false }
     }
 
-    /// Steps of the program's end: completes the sends and cancels the receive.
+    /// Engine call of step `step` at the program's end, when the process completes its sends and cancels its receive.
     fn finish(&mut self, shared: &SharedTasks, step: u8) -> Call {
         self.activity = ManagerActivity::Ending(step + 1);
         match step {

@@ -1,16 +1,16 @@
-//! Ready fragments, in the order in which they are executed.
+//! Ready fragments of an MPI process, in the order in which they are executed.
 
 use std::collections::VecDeque;
 
 use super::options::{Order, Unfold};
 
-/// Records of ready fragments.
+/// Records of the ready fragments of an MPI process.
 #[derive(Debug)]
 pub(super) struct Ready {
     unfold: Unfold,
     order: Order,
     plain: VecDeque<u32>,
-    /// Ready structured fragments, unless the options treat structured fragments like the others.
+    /// Ready structured fragments. Empty if the options treat structured fragments like the other fragments.
     structured: VecDeque<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Ready {
         }
     }
 
-    /// Removes and returns the record of the fragment to execute next.
+    /// Removes and returns the record of the fragment that is executed next.
     pub fn pop(&mut self) -> Option<u32> {
         let Ready { unfold, order, plain, structured } = self;
         let next = |queue: &mut VecDeque<u32>| match order {
@@ -42,14 +42,15 @@ impl Ready {
             Order::Lifo => queue.pop_back(),
         };
         match unfold {
-            // Fragments are taken from the front, because a partly unfolded fragment is appended at the back.
+            // Fragments are taken from the front, because a structured fragment that still has fragments to create is
+            // appended at the back.
             Unfold::Early => structured.pop_front().or_else(|| next(plain)),
             _ => next(plain).or_else(|| structured.pop_front()),
         }
     }
 
-    /// Removes and returns the record of the fragment that would be executed last, for another process. Takes a
-    /// structured fragment only if there is no other.
+    /// Removes and returns the record of the fragment that would be executed last, for transfer to another process.
+    /// Returns a structured fragment only if no other fragment is ready.
     pub fn give(&mut self) -> Option<u32> {
         let last = match self.order {
             Order::Fifo => self.plain.pop_back(),

@@ -1,35 +1,36 @@
-//! Index space of a family of fragments: nested ranges whose bounds may depend on the previous indices. The points of
-//! the space are numbered in the order of nested loops. A look-up needs a few array reads and no hash. If the bounds
-//! depend on no index, a look-up needs only arithmetic.
+//! Index space of a family of fragments: nested index ranges whose bounds may depend on the previous indices. A point
+//! of the index space is one tuple of indices. The points are numbered in the order of nested loops. A look-up needs a
+//! few array reads and no hash. If the bounds depend on no index, a look-up needs only arithmetic.
 
 use smallvec::SmallVec;
 
-/// Indices of a point of an index space. No family has so many indices that the tuple needs an allocation.
+/// Indices of a point of an index space. No family has so many indices that the tuple would need a heap allocation.
 pub(super) type Indices = SmallVec<[i64; 8]>;
 
-/// Index space of a family. The number of a point is its position in the order of nested loops.
+/// Index space of a family of fragments. Each point is identified by its position in the order of nested loops.
 #[derive(Clone, Debug, Default)]
 pub(super) struct IndexSpace {
     levels: Vec<SpaceLevel>,
     count: u32,
 }
 
-/// Ranges of one index of a family.
+/// Ranges of one index of a family of fragments.
 #[derive(Clone, Debug)]
 enum SpaceLevel {
-    /// Every point of the outer levels has the same range.
+    /// The range of the index is the same for all values of the previous indices.
     Same { low: i64, size: u32 },
-    /// Each point of the outer levels has its own range.
+    /// The range of the index depends on the previous indices.
     Each {
-        /// Least index of each range.
+        /// Least index of each range of this index.
         low: Vec<i64>,
-        /// Number of the first point of each range, followed by the number after the last point of the last range.
+        /// Position of the first point of each range, followed by the position after the last point of the last range.
         start: Vec<u32>,
     },
 }
 
 impl SpaceLevel {
-    /// For point `node` of the outer levels, least index of its range, and the numbers of the points in the range.
+    /// Range of this index for the point `node` of the previous indices: the least index, and the positions of the
+    /// points in the range.
     #[inline]
     fn range(&self, node: u32) -> (i64, std::ops::Range<u32>) {
         match self {
@@ -38,11 +39,11 @@ impl SpaceLevel {
         }
     }
 
-    /// Point of the outer levels to whose range point `node` belongs.
+    /// Point of the previous indices whose range contains the point `node`.
     fn parent(&self, node: u32) -> u32 {
         match self {
             SpaceLevel::Same { size, .. } => node / size,
-            // If several ranges have the same first number, all but the last are empty.
+            // If several ranges have the same first position, all ranges except the last are empty.
             SpaceLevel::Each { start, .. } => start.partition_point(|&start| start <= node) as u32 - 1,
         }
     }
@@ -53,10 +54,10 @@ fn size((low, high): (i64, i64)) -> u32 {
     if high < low { 0 } else { u32::try_from(high.abs_diff(low).saturating_add(1)).unwrap_or(u32::MAX) }
 }
 
-/// Greatest number of points that are enumerated without counting all points first.
+/// Greatest number of points of an index space that are stored without counting all points first.
 const UNCOUNTED: u32 = 1 << 20;
 
-/// Counts the points below `prefix` until there are more than `most`.
+/// Whether the index space has more than `most` points below the indices `prefix`.
 fn exceeds<E>(
     depth: usize,
     most: u32,
@@ -81,12 +82,12 @@ fn exceeds<E>(
 }
 
 impl IndexSpace {
-    /// Enumerates the points. `range` returns the first and last index of level `l` for the given previous indices; if
-    /// the last is below the first, the range is empty. `same` returns whether the range of a level depends on no
-    /// index; `range` is then called once for that level.
+    /// Enumerates the points of an index space. For given previous indices, `range` returns the first and last value of
+    /// index `l`; the range is empty if the last value is below the first. `same` states whether the range of an index
+    /// depends on no other index. In this case, `range` is called only once for that index.
     ///
     /// # Errors
-    /// The errors of `range`, and `too_many` if there are more than `most` points.
+    /// The errors of `range`, or `too_many` if the index space has more than `most` points.
     pub(super) fn enumerate<E>(
         depth: usize,
         most: u32,
@@ -95,7 +96,7 @@ impl IndexSpace {
         too_many: impl Fn() -> E,
     ) -> Result<IndexSpace, E> {
         let mut levels = Vec::with_capacity(depth);
-        // Indices of the points of the levels so far, up to the last level whose ranges depend on indices.
+        // Points of the indices enumerated so far, up to the last index whose range depends on other indices.
         let last = (0..depth).rev().find(|&level| !same(level)).unwrap_or(0);
         let mut points: Vec<i64> = Vec::new();
         let mut count = 1u32;
@@ -125,7 +126,7 @@ impl IndexSpace {
                     }
                 }
             }
-            // Many points need much memory, so all points are counted before they are stored.
+            // A large index space needs much memory, so all points are counted before they are stored.
             if level < last && total > UNCOUNTED && !counted {
                 counted = true;
                 if exceeds(depth, most, &mut range, &mut Vec::new(), &mut 0)? {
@@ -162,7 +163,7 @@ impl IndexSpace {
         self.count
     }
 
-    /// Number of the point with the given indices, if it exists.
+    /// Position of the point with these indices, if the point exists.
     #[inline]
     pub(super) fn number(&self, indices: &[i64]) -> Option<u32> {
         let mut node = 0u32;
@@ -177,7 +178,7 @@ impl IndexSpace {
         Some(node)
     }
 
-    /// Indices of point `number`.
+    /// Indices of the point at position `number`.
     pub(super) fn indices(&self, number: u32) -> Indices {
         let mut node = number;
         let mut indices = Indices::from_elem(0, self.levels.len());
@@ -190,7 +191,7 @@ impl IndexSpace {
         indices
     }
 
-    /// Calls `visit` with the number and the indices of each point, in order.
+    /// Calls `visit` with the position and the indices of each point, in order.
     pub(super) fn each<E>(&self, mut visit: impl FnMut(u32, &[i64]) -> Result<(), E>) -> Result<(), E> {
         let mut number = 0;
         let mut indices = Indices::new();

@@ -1,4 +1,4 @@
-//! Data fragments on a process, and the fragments and processes that wait for missing data.
+//! Data fragments on an MPI process, and the fragments and processes that wait for missing data.
 
 use smallvec::SmallVec;
 
@@ -7,60 +7,62 @@ use crate::rank::Rank;
 use super::copies::TaskCopies;
 use super::graph::Data;
 
-/// Records of fragments, or processes, that wait for data.
+/// Records of waiting fragments, or ranks of waiting processes.
 pub(super) type Waiters = SmallVec<[u32; 8]>;
 
 const NOBODY: u32 = u32::MAX;
 const HERE: u32 = u32::MAX - 1;
-/// Bit that marks a list of several members. The other bits are then the index of the list's first cell. A value
-/// without this bit is the only member of its list.
+/// Bit that marks a list of several items. The other bits are then the index of the list's first cell in
+/// `Store::cells`. A value without this bit is the only item of its list.
 const LISTED: u32 = 1 << 31;
 
-/// Data known to a process: an array for data that the process stores, and a table for copies of other data.
+/// Data fragments known to an MPI process: an array for data that the process stores, and a table for copies of other
+/// data.
 #[derive(Debug, Default)]
 pub(super) struct Store {
     kept: Vec<DataState>,
     copies: TaskCopies,
-    /// Cells of the lists of waiting fragments and processes. Free cells form a list, too.
+    /// Cells of the linked lists of waiting fragments and processes. Free cells form a list, too.
     cells: Vec<(u32, u32)>,
     free: Option<u32>,
 }
 
-/// Place where a process keeps the state of a data fragment.
+/// Where an MPI process keeps the state of a data fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DataPlace {
-    /// This process stores the data fragment, with this index among its data.
+    /// This process stores the data fragment. The integer is the index among the data fragments of this process.
     Kept(u32),
     /// Another process stores the data fragment.
     Copy(Data),
 }
 
-/// State of a data fragment on a process.
+/// State of a data fragment on an MPI process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataState {
-    /// List of the records of waiting fragments, the last one first; or [`HERE`] if the data are available.
+    /// List of the records of fragments that wait for the data, the last record first; or [`HERE`] if the data are
+    /// available.
     fragments: u32,
-    /// List of the processes that have requested the data, the last one first.
+    /// List of the processes that have requested the data, the last process first.
     processes: u32,
 }
 
 impl DataState {
-    /// State of data about which the process knows nothing.
+    /// State of data of which the process has no information.
     pub const UNKNOWN: DataState = DataState { fragments: NOBODY, processes: NOBODY };
 }
 
-/// Availability of a data fragment on a process.
+/// Availability of a data fragment on an MPI process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
     Here,
-    /// The data are missing and have been requested before.
+    /// The data are missing and this process has already requested them.
     Awaited,
-    /// The data are missing and must be requested now.
+    /// The data are missing and this process must request them now.
     New,
 }
 
 impl Store {
-    /// Creates the store of a process that stores `kept` data fragments.
+    /// Creates the data store of a process that stores `kept` data fragments.
     pub fn new(kept: u32) -> Self {
         Store { kept: vec![DataState::UNKNOWN; kept as usize], ..Store::default() }
     }
@@ -73,7 +75,7 @@ impl Store {
         }
     }
 
-    /// Prepends `value` to the list `list`.
+    /// Prepends `value` to the linked list `list`.
     fn with(&mut self, value: u32, list: u32) -> u32 {
         debug_assert!(value < LISTED);
         if list == NOBODY {
@@ -93,7 +95,7 @@ impl Store {
         self.cells.len() as u32 - 1
     }
 
-    /// Requests the data at `place` for the fragment of `record`, which waits if they are missing.
+    /// Requests the data at `place` for the fragment of record `record`. The fragment waits if the data are missing.
     pub fn want(&mut self, place: DataPlace, record: u32) -> Availability {
         let head = self.entry(place).fragments;
         if head == HERE {
@@ -103,8 +105,8 @@ impl Store {
         if head == NOBODY { Availability::New } else { Availability::Awaited }
     }
 
-    /// Requests the data at `place` for `process`. Returns whether the data are available; if not, they are sent
-    /// later.
+    /// Requests the data at `place` for the process `process`. Returns whether the data are available; unavailable data
+    /// are sent to the process later.
     pub fn ask(&mut self, place: DataPlace, process: Rank) -> Availability {
         let DataState { fragments, processes } = *self.entry(place);
         if fragments == HERE {
@@ -114,8 +116,8 @@ impl Store {
         Availability::Awaited
     }
 
-    /// Makes the data at `place` available. Returns the waiting records and the requesting processes, in the order of
-    /// their requests.
+    /// Makes the data at `place` available. Returns the records of the waiting fragments and the ranks of the
+    /// requesting processes, in the order of their requests.
     pub fn put(&mut self, place: DataPlace) -> (Waiters, Waiters) {
         let before = std::mem::replace(self.entry(place), DataState { fragments: HERE, processes: NOBODY });
         match before.fragments {
@@ -167,8 +169,8 @@ mod tests {
             let (records, processes) = store.put(place);
             assert!(records.is_empty() && processes.is_empty());
         }
-        // Cells of lists are reused. A list with one member needs no cell, and the other lists had at most five cells
-        // at a time.
+        // Cells of linked lists are reused. A list with one item needs no cell, and the other lists had at most five
+        // cells at a time.
         assert_eq!(store.cells.len(), 5);
         let one = Store::new(1).put(DataPlace::Kept(0));
         assert!(one.0.is_empty() && one.1.is_empty());

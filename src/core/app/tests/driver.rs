@@ -1,4 +1,4 @@
-//! A scripted engine that answers calls as simply as possible and records them.
+//! A scripted engine for tests. It answers calls as simply as possible and records them.
 
 use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};
@@ -9,7 +9,7 @@ use crate::units::{Bytes, SimTime};
 
 use super::super::{App, AppProgram, TargetMachine};
 
-/// Target with 1 Gflop/s and 1 Ginstr/s per core, and 1 GB/s for a core, a CMP and a node.
+/// Target machine with 1 Gflop/s and 1 Ginstr/s per core, and 1 GB/s for a core, a CMP and a node.
 pub(super) fn target(ranks: u32) -> TargetMachine {
     let rates = CoreRates { cmp_memory: gigabytes(1), node_memory: gigabytes(1), ..test_support::rates() };
     TargetMachine { ranks, rates, seed: 1, max_turns: 1000 }
@@ -28,7 +28,7 @@ pub(super) fn program(text: &str, rank: u32, ranks: u32) -> AppProgram {
     load(text).unwrap().bind(target(ranks)).unwrap().program(rank, 1e9)
 }
 
-/// Calls of `rank` until its end, one text per call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
+/// Calls of `rank` until the rank's program ends, one text per call: `compute 1 ms`, `send 8 to 3 tag 0`, `fail …`.
 ///
 /// Requests are numbered from 1 and complete in order. A received message has the requested source (1 for any), the
 /// requested tag (7 for any), and 64 bytes.
@@ -86,7 +86,7 @@ pub(super) fn record(mut program: AppProgram) -> Vec<String> {
                     completions.push(received(index, started[*id as usize - 1]));
                 }
             }
-            // The last request completes, so that a test can check the index.
+            // The scripted engine completes the last request, so that a test can check the index.
             MpiCall::Call(Call::WaitAny(requests)) => {
                 let id = requests[requests.len() - 1];
                 completions.push(received(requests.len() - 1, started[id as usize - 1]));

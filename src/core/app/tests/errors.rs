@@ -2,7 +2,7 @@
 
 use super::driver::{calls, load, load_with, target};
 
-/// Error of an application whose `main` is `statements`.
+/// Error text of an application whose `main` is `statements`.
 fn wrong(statements: &str) -> String {
     wrong_file(&format!("main = [{statements}]"))
 }
@@ -11,7 +11,7 @@ fn wrong_file(text: &str) -> String {
     load(text).and_then(|app| app.bind(target(8))).map(|_| ()).unwrap_err().to_string()
 }
 
-/// Error of rank 0 of 8 when it executes `statements`.
+/// Error text of rank 0 of 8 ranks when the rank executes `statements`.
 fn fails(statements: &str) -> String {
     let log = calls(&format!("main = [{statements}]"), 0, 8);
     log.last().unwrap().strip_prefix("fail ").unwrap_or("no failure").to_owned()

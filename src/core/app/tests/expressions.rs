@@ -18,7 +18,7 @@ fn scope() -> Scope {
     scope
 }
 
-/// Value of the expression `text` on rank 3 of 8, or its error.
+/// Value of the expression `text` on rank 3 of 8 ranks, or the error of the expression.
 fn value(text: &str) -> Result<Value, String> {
     let expr = parse(text, &scope()).map_err(|error| format!("column {}: {}", error.column, error.what))?;
     let world = AppWorld { size: 8, seed: 42, ..AppWorld::default() };
@@ -29,7 +29,7 @@ fn value(text: &str) -> Result<Value, String> {
 
 fn show(text: &str) -> String {
     match value(text) {
-        // The debug format distinguishes 2 from 2.0.
+        // The debug format distinguishes the integer 2 from the float 2.0.
         Ok(Value::Float(x)) => format!("{x:?}"),
         Ok(value) => value.to_string(),
         Err(what) => what,

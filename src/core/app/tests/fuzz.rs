@@ -1,4 +1,4 @@
-//! Checks that loading, binding and executing any file ends without a panic.
+//! Checks that mcpsim loads, binds and executes any application file without a panic.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Tests of the calls that statements make.
+//! Tests of the engine calls that statements make.
 
 use crate::mpi::{MpiCall, MpiProgram};
 use crate::platform::{CacheRates, MemoryPart, MemorySharing};
@@ -159,12 +159,12 @@ fn waitany_gives_the_index_in_the_list_and_the_sender() {
         log[3..],
         [
             "waitany [1, 2, 3]",
-            // The request has index 2; its message is from rank 2 with tag 2 and 64 bytes.
+            // The completed request has index 2; its message is from rank 2 with tag 2 and 64 bytes.
             "compute 64222 s",
             "irecv from 1 tag 0",
             "irecv from 0 tag 0",
             "waitany [5, 4]",
-            // The last request in the list is x, whose message is from rank 1.
+            // The last request in the list is named x; its message is from rank 1.
             "compute 11.00 s",
             "test [5]",
             "compute 9.000 s",
@@ -176,7 +176,7 @@ fn waitany_gives_the_index_in_the_list_and_the_sender() {
 
 #[test]
 fn work_takes_the_slowest_of_its_parts() {
-    // The target has 1e9 flop/s, 1e9 instructions/s and 1e9 bytes/s.
+    // The target machine has 1e9 flop/s, 1e9 instructions/s and 1e9 bytes/s.
     let log = main(
         r#"{ compute = { flops = 2000, bytes = 1000 } }, { compute = { flops = 2000, bytes = 3000, times = 2 } },
            { compute = { instructions = 5000 } }, { compute = { time = "1 ms", times = "rank + 2" } },
@@ -219,8 +219,8 @@ fn collectives_carry_sizes_roots_and_algorithms() {
 
 #[test]
 fn communicators_have_ranks_of_their_own() {
-    // In the 2 × 3 grid, rank 4 is the second rank of row 1 (3 4 5) and of column 1 (1 4). The communicator of halves
-    // has descending ranks.
+    // In the 2 × 3 grid, rank 4 is the second rank of row 1 (3 4 5) and of column 1 (1 4). In the communicator
+    // `halves`, ranks are in descending order.
     let text = r#"main = [
              { send = { to = "comm_size(row) - 1", bytes = 1, comm = "row" } },
              { recv = { from = 0, comm = "column", source_as = "w" } },

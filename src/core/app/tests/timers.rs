@@ -23,9 +23,9 @@ fn wrong(text: &str) -> String {
     load(text).and_then(|app| app.bind(target(2))).map(|_| ()).unwrap_err().to_string()
 }
 
-/// Name of each result, its value or the reason for its absence, and its unit.
+/// Per result: the name, the value or the reason for the missing value, and the unit.
 fn results(text: &str) -> Vec<(String, Result<f64, String>, String)> {
-    // Two ranks have two timers with five elements in all.
+    // Two ranks have two timers with a total of five elements.
     let mut sums = TimerSums::default();
     sums.add([1, 2, 10, 20, 30].into_iter().map(|us| SimSpan::from_ps(us * 1_000_000)));
     sums.add([3, 4, 40, 10, 10].into_iter().map(|us| SimSpan::from_ps(us * 1_000_000)));

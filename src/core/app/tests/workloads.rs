@@ -14,19 +14,19 @@ fn every_workload_runs_to_its_end_on_1_2_and_12_ranks() {
     assert!(files.len() >= 6);
     for path in files {
         let document = Document::read(&path).unwrap();
-        // Other tests run files with real programs.
+        // Other tests run the files that start real programs.
         if document.table().contains_key("program") {
             continue;
         }
         let app = App::load(document, &[]).unwrap();
         assert!(app.about().is_some(), "{}", path.display());
         for ranks in [1, 2, 12] {
-            // Some applications need a certain number of ranks.
+            // Some applications run only with a certain number of ranks.
             let target = TargetMachine { max_turns: TargetMachine::DEFAULT_MAX_TURNS, ..target(ranks) };
             let Ok(bound) = app.bind(target) else { continue };
             for rank in 0..ranks {
                 if app.document().table().contains_key("tasks") {
-                    // The end of this application depends on received data, which the scripted engine invents.
+                    // Whether this application ends depends on received data, which the scripted engine invents.
                     bound.program(rank, 1e9);
                     continue;
                 }
@@ -46,7 +46,7 @@ fn the_examples_of_the_reference_are_read() {
         reference.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(examples.len() >= 7);
     for example in examples {
-        // An example is a complete file, or a list of statements that refer to names.
+        // An example is a complete application file, or a list of statements that use names.
         let text = if example.contains("main =") {
             example.replace("main = [\n", "main = [ # as shown\n")
         } else {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Name and content of a file, and the expected message.
+/// Samples: name and content of a file, and the expected message.
 const SAMPLES: &[(&str, &[u8], &str)] = &[
     (
         "small.xml",

@@ -1,4 +1,5 @@
-//! Analysis of the logs of all processes: migrations, waits, and the times of fragments and threads.
+//! Analysis of the logs of a task-based program: migrations of fragments, waits for data, and the times of fragments
+//! and threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,110 +10,111 @@ use super::log::{Left, Stage, TaskLog};
 use super::series::{Series, most};
 use super::spread::WaitingTimes;
 
-/// Statistics of the fragments of a run.
+/// Statistics of the computation fragments of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskAnalysis {
-    /// Number of executed fragments.
+    /// Number of fragments that were executed.
     pub total: u64,
-    /// Number of fragments that migrated 0 times, once, twice, …
+    /// Number of fragments that migrated to another process 0 times, once, twice, …
     pub distribs: Vec<u64>,
-    /// Number of fragments that waited for data.
+    /// Number of fragments that waited for input data.
     pub waited: u64,
-    /// Time at which the last process ended.
+    /// Virtual time at which the last process ended.
     #[serde(rename = "end_ps", deserialize_with = "picoseconds")]
     pub end: SimTime,
-    /// Statistics of the times in each stage, in the order of stages.
+    /// Statistics of the times that fragments spent in each stage, in the order of stages.
     pub stages: Vec<StageTimes>,
     /// Lower bounds of the execution time.
     pub bounds: Bounds,
-    /// Statistics per process.
+    /// Statistics of the fragments per process.
     pub processes: Vec<ProcessTasks>,
-    /// Numbers of fragments over time.
+    /// Number of fragments in each stage over time.
     pub series: Series,
-    /// Lengths of stays by time of arrival, for the stages waiting and ready.
+    /// Times that fragments spent in the stages `Waiting` and `Ready`, by time of arrival in the stage.
     pub waiting: Vec<WaitingTimes>,
 }
 
-/// Statistics of the times in a stage, over all visits that reached the stage.
+/// Statistics of the times that fragments spent in one stage. A fragment counts once per process on which it reached
+/// the stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StageTimes {
-    /// Stage to which the times belong.
+    /// Stage of the fragments to which the times belong.
     pub stage: Stage,
-    /// Number of visits that reached the stage.
+    /// Number of visits of fragments to a process in which the fragment reached the stage.
     pub visits: u64,
-    /// Sum of the lengths of the stays in the stage, in seconds.
+    /// Sum of the times that fragments spent in the stage, in seconds.
     pub sum_s: f64,
-    /// Mean length of the stays.
+    /// Mean time that a fragment spent in the stage.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]
     pub mean: SimSpan,
-    /// Median length of the stays.
+    /// Median time that a fragment spent in the stage.
     #[serde(rename = "median_ps", deserialize_with = "picoseconds")]
     pub median: SimSpan,
-    /// 90th percentile of the lengths of the stays.
+    /// 90th percentile of the times that fragments spent in the stage.
     #[serde(rename = "p90_ps", deserialize_with = "picoseconds")]
     pub p90: SimSpan,
-    /// Length of the longest stay.
+    /// Longest time that a fragment spent in the stage.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
-    /// Time at which 90 % of the visits had arrived in the stage.
+    /// Time at which 90 % of the fragment visits had arrived in the stage.
     #[serde(rename = "came_p90_ps", deserialize_with = "picoseconds")]
     pub came_p90: SimTime,
-    /// Time of the last arrival in the stage.
+    /// Time of the last arrival of a fragment in the stage.
     #[serde(rename = "came_last_ps", deserialize_with = "picoseconds")]
     pub came_last: SimTime,
 }
 
-/// Lower bounds of the execution time.
+/// Lower bounds of the execution time of a task-based program.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Number of threads that execute fragments.
     pub threads: u64,
-    /// Total execution time of the fragments in seconds, which is the least time that a single thread needs.
+    /// Total execution time of the fragments in seconds, which a single thread needs at least.
     pub work_s: f64,
-    /// `work_s` divided by the number of threads, which is the least time that any manager can achieve.
+    /// `work_s` divided by the number of threads. No policy of the task manager can achieve a shorter time.
     pub least_s: f64,
 }
 
-/// Statistics of a process.
+/// Statistics of the fragments on one MPI process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTasks {
-    /// Number of the process.
+    /// Rank of the MPI process.
     pub process: u32,
     /// Number of threads of the process that execute fragments.
     pub threads: u32,
-    /// Number of executed fragments.
+    /// Number of fragments that the process executed.
     pub executed: u64,
-    /// Number of fragments sent to other processes.
+    /// Number of fragments that the process sent to other processes.
     pub sent: u64,
     /// Greatest number of fragments that the process had at a time.
     pub most_held: u64,
-    /// Total time that the threads of the process executed fragments.
+    /// Total time in which the threads of the process executed fragments.
     #[serde(rename = "useful_ps", deserialize_with = "picoseconds")]
     pub useful: SimSpan,
-    /// Total time that the threads of the process unfolded fragments or took fragments from the queue, plus the time
-    /// of a manager without its own thread.
+    /// Total time in which the threads of the process created fragments or took fragments from the queue. Includes the
+    /// time of a task manager without its own thread.
     #[serde(rename = "overhead_ps", deserialize_with = "picoseconds")]
     pub overhead: SimSpan,
     /// Remaining time of the threads of the process, up to the end of the last process.
     #[serde(rename = "idle_ps", deserialize_with = "picoseconds")]
     pub idle: SimSpan,
-    /// Working time of a manager with its own thread.
+    /// Working time of a task manager that has its own thread.
     #[serde(rename = "manager_ps", deserialize_with = "picoseconds")]
     pub manager: SimSpan,
 }
 
 impl TaskAnalysis {
-    /// Analyses the `logs` of a run; `None` without logs.
+    /// Analyses the `logs` of a run, one per process. Returns `None` without logs.
     pub fn of_run(logs: &[TaskLog]) -> Option<Box<TaskAnalysis>> {
         (!logs.is_empty()).then(|| Box::new(TaskAnalysis::from_logs(logs)))
     }
 
-    /// Analyses `logs`, one per process, with fragments numbered from 0.
+    /// Analyses `logs`, one per process. Fragments are identified by the integers from 0 on.
     pub fn from_logs(logs: &[TaskLog]) -> TaskAnalysis {
         let end = logs.iter().map(|log| log.ended).max().unwrap_or(SimTime::ZERO);
         let visits = || logs.iter().flat_map(|log| &log.visits);
         let count = visits().map(|visit| visit.fragment as usize + 1).max().unwrap_or(0);
-        // For each fragment: number of migrations, whether it waited, and whether it was executed.
+        // For each fragment: number of migrations, whether the fragment waited, and whether it was executed.
         let mut seen = vec![(0u32, false, false); count];
         for visit in visits() {
             let (sent, waited, executed) = &mut seen[visit.fragment as usize];

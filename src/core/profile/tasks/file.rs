@@ -1,4 +1,4 @@
-//! Logs of processes as JSON files, which mcpsim and runtime systems write.
+//! Logs of task-based programs as JSON files, one per MPI process. mcpsim and runtime systems write these files.
 //!
 //! ```json
 //! {"format": "mcpsim-tasks 1", "run": "a", "process": 0, "processes": 2, "threads": 1, "ticks_per_second": 1000000,
@@ -15,10 +15,10 @@ use crate::units::{SimSpan, SimTime};
 
 use super::log::{Left, Stage, TaskLog, Visit};
 
-/// Value of the key `format` of a log.
+/// Value of the key `format` in the log of a process.
 pub const LOG_FORMAT: &str = "mcpsim-tasks 1";
 
-/// Greatest number of unexecuted fragments listed in an error.
+/// Greatest number of unexecuted fragments that an error message lists.
 const MOST_LINES: usize = 10;
 
 #[derive(Deserialize)]
@@ -48,7 +48,8 @@ fn yes() -> bool {
     true
 }
 
-/// An event of a log: time, fragment, and name of the event. The event "wait" may also state the awaited data.
+/// An event of a process's log: time, fragment, and name of the event. The event "wait" may also state the data for
+/// which the fragment waits.
 #[derive(Deserialize)]
 struct EventRow(Number, Name, String, #[serde(default)] Vec<Name>);
 
@@ -69,7 +70,7 @@ impl std::fmt::Display for Name {
 }
 
 impl TaskLog {
-    /// Writes the log of a process in the run `run` with `processes` processes.
+    /// Writes the log of one MPI process. The run has the identifier `run` and `processes` MPI processes.
     pub fn to_json(&self, run: &str, processes: usize) -> String {
         let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let mut text = format!(
@@ -101,7 +102,7 @@ impl TaskLog {
             happened(visit.started, "start");
             happened(visit.ended, if visit.left == Left::Sent { "send" } else { "end" });
         }
-        // A stable sort keeps the order of a fragment's events at the same time.
+        // A stable sort keeps the order of simultaneous events of a fragment.
         events.sort_by_key(|&(at, ..)| at);
         for (number, (at, index, what)) in events.into_iter().enumerate() {
             let name = match self.names.get(index) {
@@ -116,7 +117,7 @@ impl TaskLog {
     }
 }
 
-/// Numbers of fragment names, common to all logs of a run.
+/// Integer identifiers of the names of computation fragments. All logs of a run share the identifiers.
 #[derive(Default)]
 struct LogNames {
     numbers: FxHashMap<String, u32>,
@@ -136,18 +137,19 @@ impl LogNames {
     }
 }
 
-/// A fragment that is on a process at the end of the process's log.
+/// A fragment that is still on a process at the end of the process's log.
 struct Remaining {
     process: u32,
     visit: Visit,
     awaited: String,
 }
 
-/// Reads the logs of a run and sorts them by process. `files` contains the name and the text of each log.
+/// Reads the logs of a run and sorts the logs by process. `files` contains the name and the text of each log file.
 ///
 /// # Errors
-/// A text is not a log, is truncated, belongs to another run or is inconsistent; a process has no log; or fragments
-/// were not executed. The error names the file, the fragment and the data for which a fragment waited.
+/// A text is not a log, is truncated, belongs to another run or is inconsistent; the log of a process is missing; or
+/// some fragments were not executed. The error names the file, the fragment, and the data for which the fragment
+/// waited.
 pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String> {
     let mut logs: Vec<(usize, TaskLog)> = Vec::new();
     let mut names = LogNames::default();
@@ -289,7 +291,7 @@ fn read(file: &str, log: &LogFile, names: &mut LogNames, remaining: &mut Vec<Rem
     })
 }
 
-/// Checks that the logs are consistent: every fragment is executed once.
+/// Checks that the logs of a run are consistent: every fragment is executed exactly once.
 fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<(), String> {
     let mut executed: Vec<Option<u32>> = vec![None; names.names.len()];
     let mut away: Vec<i64> = vec![0; names.names.len()];

@@ -1,20 +1,21 @@
-//! Log of a process: every visit of a fragment at the process, from its arrival to its execution or departure.
+//! Log of one MPI process of a task-based program. The log contains every visit of a fragment to the process, from the
+//! fragment's arrival to its execution or departure.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{SimSpan, SimTime};
 
-/// Stages of a fragment on a process, in order.
+/// Stages of a computation fragment on an MPI process, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// The fragment is on a process that may send it to another process.
+    /// The fragment is on a process that may still send it to another process.
     Distribution,
-    /// The fragment is on the process that will execute it, and waits for missing data.
+    /// The fragment is on the process that will execute it, and waits for missing input data.
     Waiting,
-    /// The fragment has all data and waits for a thread.
+    /// The fragment has all input data and waits for a free thread.
     Ready,
-    /// A thread executes or unfolds the fragment.
+    /// A thread executes the fragment or creates the fragments that it describes.
     Execution,
 }
 
@@ -33,7 +34,7 @@ impl Stage {
     }
 }
 
-/// Way in which a visit ended.
+/// How the visit of a fragment to a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Left {
     /// The process executed the fragment.
@@ -42,29 +43,29 @@ pub enum Left {
     Sent,
 }
 
-/// Visit of a fragment at a process. The times of stages that the fragment did not reach are [`SimTime::NEVER`].
+/// Visit of a fragment to an MPI process. The times of stages that the fragment did not reach are [`SimTime::NEVER`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Visit {
-    /// Number of the fragment, which is the same on all processes.
+    /// Identifier of the fragment, which is the same on all processes.
     pub fragment: u32,
-    /// Whether the fragment waited for data.
+    /// Whether the fragment waited for input data.
     pub waited: bool,
-    /// Way in which the visit ended.
+    /// How the visit of the fragment ended.
     pub left: Left,
     /// Time at which the fragment arrived in the distribution stage.
     pub entered: SimTime,
-    /// Time at which the fragment left the distribution stage to be executed on this process.
+    /// Time at which the fragment left the distribution stage for execution on this process.
     pub settled: SimTime,
-    /// Time at which the last data of the fragment became available.
+    /// Time at which the last input data of the fragment became available.
     pub ready: SimTime,
     /// Time at which a thread first started the fragment.
     pub started: SimTime,
-    /// Time at which the fragment was executed or sent to another process.
+    /// Time at which the process had executed the fragment or sent the fragment to another process.
     pub ended: SimTime,
 }
 
 impl Visit {
-    /// Start and end of the fragment's stay in `stage`; `None` if it did not reach the stage.
+    /// Time of arrival in `stage` and time of departure from it; `None` if the fragment did not reach the stage.
     pub fn stay(&self, stage: Stage) -> Option<(SimTime, SimTime)> {
         let (from, to) = match stage {
             Stage::Distribution => (self.entered, self.settled),
@@ -76,31 +77,31 @@ impl Visit {
     }
 }
 
-/// Log of a process.
+/// Log of one MPI process of a task-based program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskLog {
-    /// Number of the process.
+    /// Rank of the MPI process.
     pub process: u32,
     /// Number of threads of the process that execute fragments.
     pub threads: u32,
-    /// Whether the manager has its own thread.
+    /// Whether the task manager has its own thread.
     pub own_thread: bool,
     /// Time at which the process ended.
     pub ended: SimTime,
-    /// Total time that threads executed fragments.
+    /// Total time in which threads executed fragments.
     pub useful: SimSpan,
-    /// Total time that threads unfolded fragments or took fragments from the queue.
+    /// Total time in which threads created fragments or took fragments from the queue.
     pub overhead: SimSpan,
-    /// Working time of the manager, including its messages.
+    /// Working time of the task manager, including the time for messages.
     pub manager: SimSpan,
     /// Visits of fragments, in the order in which the visits ended.
     pub visits: Vec<Visit>,
-    /// For each visit, the name of the fragment; empty unless requested.
+    /// Names of the fragments, one per visit; empty unless requested.
     pub names: Vec<String>,
 }
 
 impl TaskLog {
-    /// Mean working time of the managers that have their own thread.
+    /// Mean working time of the task managers that have their own thread.
     pub fn mean_of_threads(logs: &[TaskLog]) -> SimSpan {
         let apart = || logs.iter().filter(|log| log.own_thread);
         let work: u128 = apart().map(|log| u128::from((log.useful + log.overhead).as_ps())).sum();
@@ -109,12 +110,12 @@ impl TaskLog {
     }
 }
 
-/// Reads a time in JSON, a whole number of picoseconds.
+/// Reads a time in JSON, an integer number of picoseconds.
 pub(super) fn picoseconds<'de, T: From<Picoseconds>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     u64::deserialize(deserializer).map(|ps| T::from(Picoseconds(ps)))
 }
 
-/// A whole number of picoseconds.
+/// An integer number of picoseconds.
 pub(super) struct Picoseconds(u64);
 
 impl From<Picoseconds> for SimSpan {

@@ -7,23 +7,24 @@ use crate::units::{SimSpan, SimTime};
 use super::log::picoseconds;
 use super::log::{Stage, TaskLog};
 
-/// Number of steps of the time axis.
+/// Number of time steps into which the run is divided.
 pub(super) const STEPS: usize = 200;
 
-/// Greatest number of processes for which a series per process is computed.
+/// Greatest number of processes for which the numbers of fragments over time are computed per process.
 pub(super) const MOST_APART: usize = 64;
 
-/// Numbers of fragments over time, in steps of equal length.
+/// Numbers of fragments over time, in time steps of equal length.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Length of a time step.
     #[serde(rename = "step_ps", deserialize_with = "picoseconds")]
     pub step: SimSpan,
-    /// For each stage in order, number of fragments in the stage on all processes.
+    /// For each stage in order, the number of fragments in the stage on all processes.
     pub stages: Vec<StageSeries>,
     /// Number of fragments in any stage on all processes.
     pub held: StageSeries,
-    /// For each process, numbers of fragments in the stages waiting and ready. Empty for more than 64 processes.
+    /// For each process, the numbers of fragments in the stages `Waiting` and `Ready`. Empty for more than 64
+    /// processes.
     pub processes: Vec<[Vec<f64>; 2]>,
 }
 
@@ -32,21 +33,21 @@ pub struct Series {
 pub struct StageSeries {
     /// For each time step, mean number of fragments.
     pub mean: Vec<f64>,
-    /// Greatest number of fragments at a time.
+    /// Greatest number of simultaneous fragments.
     pub most: u64,
-    /// First time at which the greatest number was reached.
+    /// First time at which the greatest number of fragments was reached.
     #[serde(rename = "most_at_ps", deserialize_with = "picoseconds")]
     pub most_at: SimTime,
 }
 
-/// Computes the exact integral of the number of simultaneous intervals over each time step.
+/// Computes how many intervals cover each instant, integrated over each time step.
 #[derive(Clone, Debug)]
 pub(super) struct Counter {
     step: u64,
-    /// For each step, change of the number of intervals within the step.
+    /// For each time step, the change of the number of intervals within the step.
     change: Vec<i64>,
-    /// For each step, picoseconds of the intervals that begin within the step, minus those of the intervals that end
-    /// within it.
+    /// For each time step, the picoseconds of intervals that begin within the step, minus the picoseconds of intervals
+    /// that end within the step.
     partial: Vec<i128>,
 }
 
@@ -56,7 +57,7 @@ impl Counter {
         Counter { step, change: vec![0; steps], partial: vec![0; steps] }
     }
 
-    /// Adds an interval from `from` to `to`. Neither time may be after the end of the last step.
+    /// Adds an interval from `from` to `to`. `from` and `to` must not be after the end of the last time step.
     pub fn add(&mut self, from: SimTime, to: SimTime) {
         self.edge(from, 1);
         self.edge(to, -1);
@@ -69,7 +70,7 @@ impl Counter {
         self.partial[index] += i128::from(sign) * (i128::from(self.step) * (index as i128 + 1) - i128::from(at));
     }
 
-    /// For each step, integral of the number of intervals over time, in picoseconds.
+    /// For each time step, the integral of the number of intervals over time, in picoseconds.
     pub fn integrals(&self) -> impl Iterator<Item = i128> {
         let mut before = 0i64;
         self.change.iter().zip(&self.partial).map(move |(change, partial)| {
@@ -80,7 +81,7 @@ impl Counter {
     }
 
     fn means(&self) -> Vec<f64> {
-        // Numbers are rounded to six decimals, which are sufficient. More decimals would only enlarge the files.
+        // Numbers are rounded to six decimals, because more decimals would only enlarge the files.
         let short = |x: f64| (x * 1e6).round() / 1e6;
         self.integrals().map(|integral| short(integral as f64 / self.step as f64)).collect()
     }
@@ -147,13 +148,13 @@ mod tests {
         intervals.iter().for_each(|&(from, to)| counter.add(at(from), at(to)));
         let lengths: u64 = intervals.iter().map(|(from, to)| to - from).sum();
         assert_eq!(counter.integrals().sum::<i128>(), i128::from(lengths));
-        // The third step is from 288 to 432. It has two intervals, one of which ends at 400.
+        // The third time step is from 288 to 432. It has two intervals, one of which ends at 400.
         assert_eq!(counter.integrals().nth(2), Some(144 + 400 - 288));
     }
 
     #[test]
     fn the_most_at_a_time_is_found_with_its_time() {
-        // At 20 one interval ends and another begins, so the number remains two.
+        // At time 20 one interval ends and another begins, so the number of intervals remains two.
         let (most, at) = most(&mut [0, 10, 20, 30], &mut [20, 40, 25, 50]);
         assert_eq!((most, at.as_ps()), (2, 10));
         assert_eq!(super::most(&mut [], &mut []).0, 0);

@@ -1,4 +1,4 @@
-//! Lengths of fragments' stays in a stage, by time of arrival.
+//! Times that fragments spend in a stage, by time of arrival in the stage.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,50 +7,50 @@ use crate::units::{SimSpan, SimTime};
 use super::log::picoseconds;
 use super::log::{Stage, TaskLog};
 
-/// Number of steps into which the arrival times are divided.
+/// Number of time steps into which the arrival times of fragments are divided.
 const BINS: usize = 50;
 
-/// Greatest number of samples per stage for figures.
+/// Greatest number of sampled fragments per stage in figures.
 const SAMPLES: usize = 1500;
 
-/// Lengths of stays in a stage by time of arrival.
+/// Times that fragments spend in one stage, by time of arrival in the stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WaitingTimes {
-    /// Stage to which the stays belong.
+    /// Stage of the fragments to which the times belong.
     pub stage: Stage,
-    /// Statistics of the stays for each step of the arrival time.
+    /// Statistics of the fragments that arrived in each time step.
     pub bins: Vec<ArrivalBin>,
-    /// Sample of the stays: every n-th stay in the order of their ends on each process.
+    /// Sample of the fragments: every n-th fragment in the order in which they left the stage on each process.
     pub samples: Vec<Sample>,
 }
 
-/// Stays of the fragments that arrived within one time step.
+/// Fragments that arrived in a stage within one time step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ArrivalBin {
     /// Number of fragments that arrived in the time step.
     pub count: u64,
-    /// Mean length of the stays.
+    /// Mean time that a fragment spent in the stage.
     #[serde(rename = "mean_ps", deserialize_with = "picoseconds")]
     pub mean: SimSpan,
-    /// Length of the longest stay.
+    /// Longest time that a fragment spent in the stage.
     #[serde(rename = "most_ps", deserialize_with = "picoseconds")]
     pub most: SimSpan,
 }
 
-/// A stay of a fragment in a stage.
+/// One fragment's time in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Time at which the fragment arrived in the stage.
     #[serde(rename = "arrival_ps", deserialize_with = "picoseconds")]
     pub arrival: SimTime,
-    /// Length of the stay.
+    /// Time that the fragment spent in the stage.
     #[serde(rename = "stay_ps", deserialize_with = "picoseconds")]
     pub stay: SimSpan,
 }
 
 impl WaitingTimes {
-    /// Computes the lengths of stays in `stage`. For the waiting stage, includes only fragments that waited for
-    /// missing data.
+    /// Computes the times that fragments spent in `stage`. For the stage `Waiting`, includes only fragments that waited
+    /// for missing input data.
     pub(super) fn from_logs(logs: &[TaskLog], stage: Stage, end: SimTime) -> WaitingTimes {
         let stays = || {
             let visits = logs.iter().flat_map(|log| &log.visits);

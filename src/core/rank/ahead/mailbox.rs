@@ -1,4 +1,4 @@
-//! Early messages of a rank and the receives for them.
+//! Early messages to a rank, and the receives that match them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,39 +6,40 @@ use super::super::call::{Completion, Context, Data, Pattern, Payload, Rank, Sour
 use super::CARRIED;
 use super::mailboxes::EarlyMessage;
 
-/// Number of a receive among the receives of its rank.
+/// Index of a receive among the receives of its rank.
 pub(super) type ReceiveId = u32;
 
-/// Greatest number of empty lanes that a mailbox keeps.
+/// Greatest number of empty lanes that a mailbox stores for later use.
 const IDLE_LANES: usize = 64;
 
-/// Arrived early messages and posted receives of a rank.
+/// Early messages that have arrived for a rank, and receives that the rank has posted.
 #[derive(Debug, Default)]
 pub(super) struct Mailbox {
-    /// Number of early messages sent so far.
+    /// Number of early messages that the rank has sent so far.
     sent: u64,
-    /// Redeemed tickets, which are used again.
+    /// Tickets that are no longer in use, for reuse.
     spare: Vec<Data>,
     lanes: HashMap<(Context, Rank), Lane>,
     receives: Vec<Option<Receive>>,
     free: Vec<ReceiveId>,
-    /// For each context, number of receives whose match the engine decides. Contexts without such receives are absent.
+    /// For each context, the number of receives whose matching message the engine decides. Contexts without such
+    /// receives are absent.
     deferred: HashMap<Context, u32>,
 }
 
-/// A lane: early messages of one sender in one context, and receives for them.
+/// A lane: early messages of one sender in one context, and the receives for these messages.
 #[derive(Debug, Default)]
 struct Lane {
-    /// Early messages without a receive, in the order sent.
+    /// Early messages without a matching receive, in the order in which they were sent.
     messages: VecDeque<EarlyMessage>,
-    /// Receives without an early message, in the order posted.
+    /// Receives without a matching early message, in the order in which they were posted.
     posted: VecDeque<(ReceiveId, TagPattern)>,
 }
 
 #[derive(Debug)]
 struct Receive {
     pattern: Pattern,
-    /// Whether the engine decides the match of the receive.
+    /// Whether the engine decides the matching message of the receive.
     deferred: bool,
     message: Option<EarlyMessage>,
 }
@@ -48,7 +49,8 @@ fn takes(pattern: TagPattern, message: &EarlyMessage) -> bool {
 }
 
 impl Mailbox {
-    /// Returns the number of the next early message and the ticket that the engine carries for it.
+    /// Returns the sequence number of the next early message, and the ticket that the engine carries instead of the
+    /// message's data.
     pub fn ticket(&mut self) -> (u64, Data) {
         self.sent += 1;
         let mut ticket = self.spare.pop().unwrap_or_else(|| Box::new(Vec::with_capacity(8)));
@@ -56,7 +58,7 @@ impl Mailbox {
         (self.sent, ticket)
     }
 
-    /// Returns the number of the early message to which `ticket` belongs.
+    /// Returns the sequence number of the early message to which `ticket` belongs.
     pub fn redeem(&mut self, ticket: Data) -> u64 {
         let mut ticket = ticket;
         let number = u64::from_le_bytes(ticket[..].try_into().expect("a ticket of eight bytes"));
@@ -105,12 +107,12 @@ impl Mailbox {
         self.receives[id as usize].as_ref().expect("a receive that is not complete")
     }
 
-    /// Whether the engine decides the match of a receive.
+    /// Whether the engine decides the matching message of the receive.
     pub fn is_deferred(&self, id: ReceiveId) -> bool {
         self.get(id).deferred
     }
 
-    /// Whether the early message for a receive has arrived.
+    /// Whether the early message that matches the receive has arrived.
     pub fn has(&self, id: ReceiveId) -> bool {
         self.get(id).message.is_some()
     }
@@ -120,7 +122,7 @@ impl Mailbox {
         self.receives[id as usize].take().expect("a receive that is not complete")
     }
 
-    /// Completes a receive whose early message has arrived.
+    /// Completes a receive whose matching early message has arrived.
     pub fn take(&mut self, id: ReceiveId) -> EarlyMessage {
         let message = self.remove(id).message.expect("the message has come");
         if self.lanes.len() > IDLE_LANES {
@@ -132,8 +134,8 @@ impl Mailbox {
         message
     }
 
-    /// Leaves the match of a receive to the engine, because the success of cancelling the receive depends on time. The
-    /// same applies to all incomplete receives of the same context.
+    /// Lets the engine decide the matching message of a receive, because the success of cancelling the receive depends
+    /// on time. The same applies to all incomplete receives of the same context.
     pub fn defer(&mut self, id: ReceiveId) {
         let context = self.get(id).pattern.context;
         if context >= CARRIED {
@@ -162,7 +164,8 @@ impl Mailbox {
         }
     }
 
-    /// Replaces the ticket in the completion of a receive by the data. The engine has completed the receive.
+    /// Replaces the ticket in the completion of a receive by the data of the message. The engine has completed the
+    /// receive.
     pub fn finish(&mut self, id: ReceiveId, completion: &mut Completion) {
         let Receive { pattern, deferred, message } = self.remove(id);
         if pattern.context >= CARRIED {
@@ -217,7 +220,7 @@ mod tests {
         buffer: crate::rank::Buffer::NONE,
     };
 
-    /// Message `number` of rank 1.
+    /// Early message of rank 1 with sequence number `number`.
     fn message(number: u64, tag: u32) -> EarlyMessage {
         EarlyMessage {
             source: 1,
@@ -229,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Completion by the engine of a receive that got message `number` of rank 1.
+    /// Completion of a receive by the engine. The receive got the message of rank 1 with sequence number `number`.
     fn completion(number: u64, cancelled: bool) -> Completion {
         let payload = (!cancelled).then(|| Box::new(number.to_le_bytes().to_vec()));
         Completion { index: 0, source: 1, tag: 0, size: Bytes::new(8), payload, cancelled }

@@ -1,4 +1,4 @@
-//! Early messages between ranks: the data of messages, separate from their times.
+//! Early messages between ranks: the data of messages, separate from the virtual times of messages.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -17,32 +17,34 @@ pub struct EarlyMessage {
     pub tag: Tag,
     /// Size of the message.
     pub size: Bytes,
-    /// Number of the message among those of its sender.
+    /// Sequence number of the message among the messages of its sender.
     pub number: u64,
     /// Data of the message.
     pub data: Payload,
 }
 
 impl EarlyMessage {
-    /// Returns the completion, with index `index`, of the receive that matches this message.
+    /// Returns the completion of the receive that matches this message. `index` is the index of the receive in the
+    /// call's list.
     pub(super) fn completion(self, index: u32) -> Completion {
         let EarlyMessage { source, tag, size, data, .. } = self;
         Completion { index, source, tag, size, payload: data, cancelled: false }
     }
 }
 
-/// Transports early messages between ranks. The messages from one rank to another arrive in the order sent.
+/// Transports early messages between ranks. The messages from one rank to another arrive in the order in which they
+/// were sent.
 #[derive(Debug)]
 pub struct Mailboxes {
     boxes: Box<[Mutex<Inbox>]>,
     abroad: OnceLock<Abroad>,
 }
 
-/// Early messages to ranks of other processes.
+/// Early messages to ranks of other host processes.
 #[derive(Debug)]
 struct Abroad {
     me: u32,
-    /// Process of each rank.
+    /// Host process of each rank.
     process: Box<[u32]>,
     messages: Mutex<Vec<(u32, Rank, EarlyMessage)>>,
 }
@@ -64,7 +66,7 @@ impl Mailboxes {
         what(&mut self.boxes[rank as usize].lock().expect("nobody panics with an inbox"))
     }
 
-    /// Sets that this is process `me`, and on which process each rank runs.
+    /// Sets that this host process has the index `me`, and the host process of each rank.
     pub fn spread(&self, me: u32, process: Vec<u32>) {
         let abroad = Abroad { me, process: process.into(), messages: Mutex::default() };
         self.abroad.set(abroad).expect("ranks are spread once");
@@ -81,14 +83,15 @@ impl Mailboxes {
         }
     }
 
-    /// Removes and returns the early messages to ranks of other processes, each with the process and rank of its
-    /// receiver.
+    /// Removes and returns the early messages to ranks of other host processes. A message is returned with the host
+    /// process and the rank of its receiver.
     pub fn outgoing(&self) -> Vec<(u32, Rank, EarlyMessage)> {
         let take = |abroad: &Abroad| std::mem::take(&mut *abroad.messages.lock().expect("nobody panics with messages"));
         self.abroad.get().map(take).unwrap_or_default()
     }
 
-    /// Delivers an early message to rank `to` of this process. Rings the doorbell of the rank if its inbox was empty.
+    /// Delivers an early message to rank `to` of this host process. If the inbox of the rank was empty, rings the
+    /// rank's doorbell.
     pub fn deliver(&self, to: Rank, message: EarlyMessage) {
         let doorbell = self.with(to, |inbox| {
             inbox.messages.push(message);
@@ -105,13 +108,13 @@ impl Mailboxes {
         messages.into_iter().for_each(take);
     }
 
-    /// Sets the doorbell of `rank`.
+    /// Sets the doorbell that is rung for `rank`.
     pub(super) fn attach(&self, rank: Rank, doorbell: &Arc<Doorbell>) {
         self.with(rank, |inbox| inbox.doorbell = Some(doorbell.clone()));
     }
 }
 
-/// Signals to a worker which of its ranks may be able to run ahead.
+/// Signals to a worker (a host thread of the simulator) which of its ranks may be able to run ahead.
 #[derive(Debug, Default)]
 pub struct Doorbell {
     rung: AtomicBool,

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Placeholder that replaces a strand's program.
+/// Placeholder program that replaces the program of a strand.
 pub(super) struct Nobody;
 
 impl Program for Nobody {
@@ -30,7 +30,7 @@ impl RunAhead {
             }
             ReplyUse::Nothing => {
                 if let ReplyKind::Completed(completions) = &mut reply.kind {
-                    // The engine may have caught up with the program.
+                    // The engine may have executed all queued calls.
                     if self.queue.is_empty() {
                         self.run();
                     }
@@ -74,7 +74,8 @@ impl Program for RunAhead {
 }
 
 impl Describe for RunAhead {
-    // Reports refer to the call at the engine. The program is inside that call only if no later call is queued.
+    // Reports refer to the call that the engine executes. The program is inside that call only if no later call is
+    // queued.
 
     fn call_name(&self) -> Option<&'static str> {
         match self.site {

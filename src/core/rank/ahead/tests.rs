@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::*;
 use crate::rank::call::{Data, SendMode, Source, TagPattern};
 
-/// Sends `messages` messages to itself, receives them, and counts its progress.
+/// A program that sends `messages` messages to itself, receives them, and counts the messages.
 struct Talker {
     messages: u32,
     calls: Arc<AtomicU32>,
@@ -47,7 +47,7 @@ fn ahead(messages: u32) -> (RunAhead, Arc<AtomicU32>) {
     (RunAhead::new(program, 0, Arc::new(Mailboxes::new(1))), calls)
 }
 
-/// Answers `call` as the engine would, which matches messages in the order sent. Returns the next call.
+/// Answers `call` as the engine would, which matches messages in the order sent. Returns the program's next call.
 fn answered(ahead: &mut RunAhead, call: Call, tickets: &mut VecDeque<Data>) -> Call {
     let clock = SimTime::ZERO;
     match call {
@@ -105,7 +105,8 @@ fn an_engine_that_matches_otherwise_is_noticed() {
     panic!("went on with {call:?}");
 }
 
-/// A program that reads its clock, first by a call that ends its turn, then three times at once, and then ends.
+/// A program that reads its clock, first with a call that ends its turn, then three times with immediate calls, and
+/// then ends.
 struct ClockReader;
 
 impl Program for ClockReader {
@@ -128,7 +129,8 @@ impl Program for ClockReader {
 
 impl Describe for ClockReader {}
 
-/// An engine that answers a certain number of calls at once. Its clock advances by one picosecond per call.
+/// An engine that answers a certain number of calls immediately. The clock of the engine advances by one picosecond per
+/// call.
 struct Answering {
     calls: u64,
     most: u64,
@@ -156,7 +158,7 @@ fn reads_of_the_clock_are_answered_within_the_turn() {
     let mut engine = Answering { calls: 0, most: 3 };
     assert!(matches!(begin().next_asking(&mut done(), &mut engine), Some(Call::Finish)));
     assert_eq!(engine.calls, 3);
-    // The engine does not answer the second read at once: the program gets the reply in its next turn.
+    // The engine does not answer the second read immediately, so the program gets the reply in its next turn.
     let mut ahead = begin();
     assert!(ahead.next_asking(&mut done(), &mut Answering { calls: 0, most: 1 }).is_none());
     assert!(matches!(ahead.next_asking(&mut done(), &mut Answering { calls: 0, most: 3 }), Some(Call::Finish)));

@@ -6,15 +6,15 @@
 
 use std::arch::asm;
 
-/// MXCSR at process start: rounding to nearest, no traps, no flags.
+/// Value of MXCSR at process start: rounding to nearest, no traps, no flags.
 static MXCSR: u32 = 0x1f80;
 /// Flag bits of MXCSR.
 const FLAGS: u32 = 0x3f;
-/// x87 control word at process start.
+/// Value of the x87 control word at process start.
 static CONTROL: u16 = 0x37f;
 
-/// Registers that are saved at every switch. The x87 flags are not included, because reading them takes as long as
-/// reading all other registers.
+/// Floating-point registers that are saved at every switch of stacks. The x87 flags are not included, because reading
+/// the x87 flags takes as long as reading all other registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FloatWords {
     mxcsr: u32,
@@ -22,7 +22,7 @@ pub(super) struct FloatWords {
 }
 
 impl FloatWords {
-    /// Reads the present values of the registers.
+    /// Reads the present values of the floating-point registers.
     #[inline(always)]
     pub fn now() -> FloatWords {
         let mut words = FloatWords { mxcsr: 0, control: 0 };
@@ -34,18 +34,19 @@ impl FloatWords {
         words
     }
 
-    /// Whether code that expects the default environment may run.
+    /// Whether code that expects the default floating-point environment may run.
     #[inline(always)]
     pub fn are_usual(self) -> bool {
         self.mxcsr & !FLAGS == MXCSR && self.control == CONTROL
     }
 
-    /// Restores these values after the default values. The x87 control word is the default one. The flags usually have
-    /// not changed, and comparing them is faster than writing them.
+    /// Restores these register values after code that ran with the default values. The x87 control word has its default
+    /// value. The flags usually have not changed, and comparing flags is faster than writing them.
     #[inline(always)]
     pub fn set_again(self) {
         let mut mxcsr = 0u32;
-        // SAFETY: the instructions write only to this variable and to MXCSR, whose new value was read from it before.
+        // SAFETY: the instructions write only to this variable and to MXCSR. The new value of MXCSR was read from MXCSR
+        // before.
         unsafe {
             asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr, options(nostack, preserves_flags));
             if mxcsr != self.mxcsr {
@@ -78,17 +79,17 @@ impl FloatEnvironment {
         environment
     }
 
-    /// Like [`FloatEnvironment::leave`], without changing the environment.
+    /// Like [`FloatEnvironment::leave`], but does not set the default environment.
     pub fn now() -> FloatEnvironment {
         let environment = FloatEnvironment::leave();
         environment.enter();
         environment
     }
 
-    /// Restores this environment.
+    /// Restores this floating-point environment.
     #[inline(never)]
     pub fn enter(&self) {
-        // SAFETY: the values were read from the same registers.
+        // SAFETY: the values were read from the same floating-point registers.
         unsafe {
             asm!("fldenv [{}]", in(reg) &raw const self.x87, options(nostack, preserves_flags));
             asm!("ldmxcsr [{}]", in(reg) &raw const self.mxcsr, options(nostack, preserves_flags));
@@ -98,7 +99,7 @@ impl FloatEnvironment {
 
 /// Sets the default floating-point environment, without flags.
 pub(super) fn reset() {
-    // SAFETY: the values are valid, and the caller keeps nothing in the x87 registers.
+    // SAFETY: the values are valid, and the caller has no values in the x87 registers.
     unsafe {
         asm!("fnclex", options(nostack, preserves_flags));
         asm!("fldcw [{}]", in(reg) &raw const CONTROL, options(nostack, preserves_flags));
@@ -117,7 +118,7 @@ mod tests {
     fn an_environment_is_left_and_entered_again() {
         reset();
         assert!(FloatWords::now().are_usual());
-        // SAFETY: the value has no reserved bits.
+        // SAFETY: the value of MXCSR has no reserved bits.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const STRANGE) };
         assert!(!FloatWords::now().are_usual());
         let kept = FloatEnvironment::leave();

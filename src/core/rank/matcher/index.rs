@@ -1,20 +1,20 @@
-//! Index of the first entry of each key: a hash table with open addressing, small enough for the host's caches. Keys
-//! are stored in the entries of the list, not in the index.
+//! Hash index that finds the first list entry of each key. The index uses open addressing and is small enough for the
+//! host's caches. The list entries store the keys; the index does not.
 
 use super::Envelope;
 
-/// Value of a slot without an entry.
+/// Value of an index slot without a list entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Index of a list: the first entry of each key, by the hash of the key.
+/// Hash index of a list of messages or receives: the first list entry of each key.
 #[derive(Debug, Default)]
 pub(super) struct KeyIndex {
-    /// Slots of the table. The number of slots is a power of two, and at most half of the slots are used.
+    /// Slots of the hash table. The number of slots is a power of two, and at most half of the slots are in use.
     slots: Vec<IndexSlot>,
     used: usize,
 }
 
-/// Slot of a key. The slot is free if `first` is [`NONE`].
+/// Slot of the hash table for one key. The slot is free if `first` is [`NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct IndexSlot {
     hash: u32,
@@ -32,7 +32,7 @@ fn hash(envelope: &Envelope) -> u32 {
 }
 
 impl KeyIndex {
-    /// Makes room for a total of `keys` keys.
+    /// Enlarges the hash table to a total of `keys` keys.
     pub fn reserve(&mut self, keys: usize) {
         let room = (2 * keys).next_power_of_two().max(16);
         if room <= self.slots.len() {
@@ -54,7 +54,7 @@ impl KeyIndex {
         self.slots[at] = slot;
     }
 
-    /// Finds the slot of the key equal to `envelope`. `has` returns whether an entry has this envelope.
+    /// Finds the slot of the key equal to `envelope`. `has` returns whether a list entry has this envelope.
     #[inline]
     pub fn find(&self, envelope: &Envelope, has: impl Fn(u32) -> bool) -> Option<usize> {
         let (hash, mask) = (hash(envelope), self.slots.len().checked_sub(1)?);
@@ -71,37 +71,37 @@ impl KeyIndex {
         }
     }
 
-    /// Slot that a look-up of `envelope` reads first.
+    /// Slot of the hash table that a look-up of `envelope` reads first.
     #[inline]
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         self.slots.get(hash(envelope) as usize & self.slots.len().checked_sub(1)?)
     }
 
-    /// Entry that may be the first entry of the key equal to `envelope`.
+    /// List entry that may be the first list entry of the key equal to `envelope`.
     #[inline]
     pub fn guess(&self, envelope: &Envelope) -> Option<u32> {
         self.slot(envelope).map(|slot| slot.first).filter(|first| *first != NONE)
     }
 
-    /// First entry of the key in slot `at`.
+    /// First list entry of the key in slot `at`.
     #[inline]
     pub fn first(&self, at: usize) -> u32 {
         self.slots[at].first
     }
 
-    /// Sets the first entry of the key in slot `at`.
+    /// Sets the first list entry of the key in slot `at`.
     pub fn set_first(&mut self, at: usize, first: u32) {
         self.slots[at].first = first;
     }
 
-    /// Inserts a new key.
+    /// Inserts a new key into the hash table.
     pub fn insert(&mut self, envelope: &Envelope, first: u32) {
         self.used += 1;
         self.reserve(self.used);
         self.put(IndexSlot { hash: hash(envelope), first });
     }
 
-    /// Removes the key in slot `at`. Following keys are moved up, so that look-ups still find them.
+    /// Removes the key in slot `at`. Following keys are moved to earlier slots, so that look-ups still find these keys.
     pub fn remove(&mut self, at: usize) {
         self.used -= 1;
         let mask = self.slots.len() - 1;

@@ -1,34 +1,34 @@
-//! Lists of receives or messages in a matcher. Short lists are scanned; long lists are indexed at the first look-up by
-//! key.
+//! Lists of receives or messages in a matcher. Short lists are scanned. Long lists get a hash index at the first
+//! look-up by key.
 
 use std::collections::VecDeque;
 
 use super::index::{IndexSlot, KeyIndex, NONE};
 use super::{ANY, Envelope, Want};
 
-/// Greatest length of a short list.
+/// Greatest number of entries of a short list.
 const LONG: usize = 48;
-/// Initial capacity of a long list, in entries. A smaller capacity would grow more often, which moves entries out of
-/// the host's caches.
+/// Initial capacity of a long list in entries. A smaller capacity would cause more reallocations, which move entries
+/// out of the host's caches.
 const FIRST_ROOM: usize = 4 * LONG;
-/// Length of a short list from which removing the first entry, which moves all others, costs more than using a long
-/// list. A list that became long for this reason gets no index.
+/// Length of a short list above which removing the first entry costs more than a long list would, because the other
+/// entries move. A list that became long for this reason gets no hash index.
 const MOVED: usize = 8;
 
-/// Entries in the order of arrival.
+/// List of receives or messages in the order of arrival.
 #[derive(Debug)]
 pub(super) enum List<K, T> {
     Short(Vec<(K, T)>),
     Long(Box<LongList<K, T>>),
 }
 
-/// A long list. Entries have consecutive numbers, which wrap around. `index` contains the first entry of each key
-/// without wildcards; `wild` contains the entries with wildcards. `index` and `wild` are empty until the first look-up
-/// by key, so an owner that only takes entries in order does not pay for them.
+/// A long list. Entries have consecutive sequence numbers, which wrap around. `index` contains the first entry of each
+/// key without wildcards; `wild` contains the entries with wildcards. `index` and `wild` are empty until the first
+/// look-up by key, so a caller that takes entries only in order does not pay for them.
 #[derive(Debug)]
 pub(super) struct LongList<K, T> {
     entries: VecDeque<ListEntry<K, T>>,
-    /// Number of `entries[0]`.
+    /// Sequence number of `entries[0]`.
     first: u32,
     live: usize,
     indexed: bool,
@@ -36,8 +36,8 @@ pub(super) struct LongList<K, T> {
     wild: VecDeque<u32>,
 }
 
-/// An entry, with the number of the next entry of the same key. The first entry of a key also has the number of the
-/// last entry of that key.
+/// An entry of a list, with the sequence number of the next entry of the same key. The first entry of a key also stores
+/// the sequence number of the key's last entry.
 #[derive(Debug)]
 pub(super) struct ListEntry<K, T> {
     kept: Option<(K, T)>,
@@ -46,14 +46,14 @@ pub(super) struct ListEntry<K, T> {
 }
 
 impl<K, T> ListEntry<K, T> {
-    /// Returns the value of an entry that has not been taken.
+    /// Returns the value of an entry that is still in the list.
     #[inline]
     pub fn value(&self) -> Option<&T> {
         self.kept.as_ref().map(|(_, value)| value)
     }
 }
 
-/// Common interface of the keys of messages (envelopes) and of receives (patterns).
+/// Common interface of the keys of messages (envelopes) and of the keys of receives (patterns).
 pub(super) trait MatchKey: Copy {
     /// Envelope equal to this key; `None` if the key has wildcards.
     fn exact(&self) -> Option<Envelope>;
@@ -80,7 +80,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Adds an entry, which is constructed in place.
+    /// Adds an entry to the list. The entry is constructed in place.
     #[inline(always)]
     pub fn push(&mut self, entry: impl FnOnce() -> (K, T)) {
         match self {
@@ -97,7 +97,8 @@ impl<K: MatchKey, T> List<K, T> {
     fn push_beyond(&mut self, key: K, value: T) {
         match self {
             List::Short(entries) if entries.len() < LONG => {
-                // Most ranks of a large machine have one or two entries, so a capacity of four would waste memory.
+                // Most ranks of a large machine have one or two entries in a list, so a capacity of four would waste
+                // memory.
                 if entries.capacity() == entries.len() && entries.len() < 4 {
                     entries.reserve_exact(1 + entries.len());
                 }
@@ -186,7 +187,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Calls `take` for each entry, in the order of arrival.
+    /// Calls `take` for each entry of the list, in the order of arrival.
     pub fn each(&self, mut take: impl FnMut(&K, &T)) {
         match self {
             List::Short(entries) => entries.iter().for_each(|(key, value)| take(key, value)),
@@ -197,7 +198,7 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Slot that a look-up of `envelope` reads first, if the list has an index.
+    /// Slot of the hash index that a look-up of `envelope` reads first, if the list has a hash index.
     pub fn slot(&self, envelope: &Envelope) -> Option<&IndexSlot> {
         match self {
             List::Short(_) => None,
@@ -205,7 +206,8 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    /// Entry that a look-up of `envelope` reads first, if the list has an index. The entry may belong to another key.
+    /// Entry that a look-up of `envelope` reads first, if the list has a hash index. The entry may belong to another
+    /// key.
     #[inline]
     pub fn guess(&self, envelope: &Envelope) -> Option<&ListEntry<K, T>> {
         match self {
@@ -266,13 +268,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Position of entry `number`.
+    /// Position in the list of the entry with sequence number `number`.
     #[inline]
     fn at(&self, number: u32) -> usize {
         number.wrapping_sub(self.first) as usize
     }
 
-    /// Number of the entry at position `at`.
+    /// Sequence number of the entry at position `at` in the list.
     fn number(&self, at: usize) -> u32 {
         self.first.wrapping_add(at as u32)
     }
@@ -288,7 +290,7 @@ impl<K: MatchKey, T> LongList<K, T> {
 
     fn push(&mut self, key: K, value: T) {
         let number = self.number(self.entries.len());
-        // The number `NONE` is never used.
+        // The value `NONE` is never used as a sequence number.
         if number == NONE {
             self.compact();
             return self.push(key, value);
@@ -300,7 +302,7 @@ impl<K: MatchKey, T> LongList<K, T> {
         self.live += 1;
     }
 
-    /// Adds the key of entry `number` to the index.
+    /// Adds the key of the entry with sequence number `number` to the hash index.
     fn list(&mut self, number: u32, key: K) {
         let Some(envelope) = key.exact() else { return self.wild.push_back(number) };
         match self.find(&envelope) {
@@ -314,13 +316,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Slot of the key `envelope` in the index.
+    /// Slot of the key `envelope` in the hash index.
     #[inline]
     fn find(&self, envelope: &Envelope) -> Option<usize> {
         self.index.find(envelope, |number| self.key(number).exact().as_ref() == Some(envelope))
     }
 
-    /// Slot of exactly the key `envelope`. Creates the index at the first call.
+    /// Slot of exactly the key `envelope` in the hash index. The first call creates the hash index.
     fn slot_of(&mut self, envelope: &Envelope) -> Option<usize> {
         if !self.indexed {
             self.indexed = true;
@@ -334,7 +336,7 @@ impl<K: MatchKey, T> LongList<K, T> {
         self.find(envelope)
     }
 
-    /// Removes and returns the first entry of the key in slot `slot`.
+    /// Removes and returns the first entry of the key in the index slot `slot`.
     fn take_at(&mut self, slot: usize) -> (K, T) {
         let number = self.index.first(slot);
         self.unlist_first(slot);
@@ -346,7 +348,7 @@ impl<K: MatchKey, T> LongList<K, T> {
             _ if !self.indexed => {}
             Some(envelope) => self.unlist(number, &envelope),
             None => {
-                // The entry is usually at the front, where removal is fast.
+                // The entry is usually at the front of `wild`, where removal is fast.
                 let at = self.wild.iter().position(|&other| other == number).expect("a wild entry is listed");
                 self.wild.remove(at);
             }
@@ -354,13 +356,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         self.take_out(number)
     }
 
-    /// Removes and returns entry `number`, which must not be in the index.
+    /// Removes and returns the entry with sequence number `number`, which must not be in the hash index.
     fn take_out(&mut self, number: u32) -> (K, T) {
         let at = self.at(number);
         let taken = self.entries[at].kept.take().expect("the entry is live");
         self.live -= 1;
-        // The first entry was live before, so the list can begin with taken entries only if the first entry was taken
-        // now.
+        // Before this removal, the first entry was still in the list. The list can therefore begin with removed entries
+        // only if the first entry was removed now.
         if at == 0 {
             while let Some(ListEntry { kept: None, .. }) = self.entries.front() {
                 self.entries.pop_front();
@@ -373,7 +375,7 @@ impl<K: MatchKey, T> LongList<K, T> {
         taken
     }
 
-    /// Removes the first entry of the key in slot `slot` from the index.
+    /// Removes the first entry of the key in the index slot `slot` from the hash index.
     fn unlist_first(&mut self, slot: usize) {
         let ListEntry { next, last, .. } = self.entries[self.at(self.index.first(slot))];
         if next == NONE {
@@ -385,13 +387,13 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Removes entry `number`, whose key is `envelope`, from the index.
+    /// Removes the entry with sequence number `number` and key `envelope` from the hash index.
     fn unlist(&mut self, number: u32, envelope: &Envelope) {
         let slot = self.find(envelope).expect("an exact entry is indexed");
         let first = self.index.first(slot);
         if first == number {
-            // In the common case, the entry is the first of its key. An entry that is not the first is removed only if
-            // a receive is withdrawn.
+            // In the common case, the entry is the first entry of its key. Other entries are removed only if a receive
+            // is withdrawn.
             return self.unlist_first(slot);
         }
         let next = self.entries[self.at(number)].next;
@@ -406,8 +408,8 @@ impl<K: MatchKey, T> LongList<K, T> {
         }
     }
 
-    /// Renumbers the live entries without gaps. Otherwise an old entry at the front would prevent the reuse of the
-    /// memory of all later taken entries.
+    /// Gives the entries in the list consecutive sequence numbers. Otherwise an old entry at the front would prevent
+    /// the reuse of the memory of all later removed entries.
     fn compact(&mut self) {
         let entries = std::mem::take(&mut self.entries);
         *self = LongList { indexed: self.indexed, ..LongList::new() };

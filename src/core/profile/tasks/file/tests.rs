@@ -1,4 +1,4 @@
-//! Checks that written logs are read back, and that errors name file and fragment.
+//! Checks that written logs can be read, and that errors name the file and the fragment.
 
 use super::super::analysis::TaskAnalysis;
 use super::*;
@@ -22,20 +22,20 @@ fn a_log_of_a_real_runtime_is_analysed() {
     let logs = read_task_logs(&[log(1, &second), log(0, first)]).unwrap();
     let analysis = TaskAnalysis::from_logs(&logs);
     assert_eq!((analysis.total, &analysis.distribs[..], analysis.waited), (3, &[2, 1][..], 1));
-    // Fragment b waited from 1 to 5 microseconds. Threads were busy for 2, 2 and 10 microseconds of 2 × 100.
+    // Fragment b waited from 1 to 5 microseconds. The threads were busy for 2, 2 and 10 of 2 × 100 microseconds.
     assert_eq!(analysis.stages[1].sum_s, 4e-6);
     let useful = analysis.processes.iter().map(|process| process.useful.as_ps()).collect::<Vec<_>>();
     assert_eq!(useful, [2_000_000, 12_000_000]);
     assert_eq!(analysis.processes[0].idle.as_ps(), 98_000_000);
-    // Logs that are written from the read ones are read back unchanged.
+    // Writing the logs and reading the written logs again changes nothing.
     let files: Vec<_> = logs.iter().map(|log| (format!("{}", log.process), log.to_json("b", 2))).collect();
     assert_eq!(TaskAnalysis::from_logs(&read_task_logs(&files).unwrap()), analysis);
 }
 
 #[test]
 fn the_numbers_of_the_published_log_come_out() {
-    // The numbers are those of a published log of a runtime system, whose analyser printed Total cf, Distribs and Wait
-    // df.
+    // The expected values are those of a published log of a runtime system, whose analyser printed Total cf, Distribs
+    // and Wait df.
     let (total, migrated, waited) = (60_334u32, 27_903u32, 55_801u32);
     let mut events = [String::new(), String::new()];
     for fragment in 0..total {
