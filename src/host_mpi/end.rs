@@ -28,7 +28,7 @@ pub fn end_all(code: i32) {
 
 /// Returns true if the file descriptor `output` is a pipe with unread data.
 fn is_unread(output: c_int) -> bool {
-    // SAFETY: the two system calls write only into their arguments, and only on success.
+    // SAFETY: `fstat` and `ioctl` write only into `status` and `bytes`.
     unsafe {
         let (mut status, mut bytes) = (std::mem::zeroed::<libc::stat>(), 0 as c_int);
         libc::fstat(output, &mut status) == 0
@@ -39,10 +39,10 @@ fn is_unread(output: c_int) -> bool {
 }
 
 /// Ends the host process with the exit code `code` if MPI runs, without exit handlers. The exit handlers of MPI
-/// libraries of several host processes would wait for each other.
+/// libraries would wait for the exit handlers in other host processes.
 pub fn leave(code: i32) {
     if is_running() {
-        // SAFETY: no other code of this host process needs to run.
+        // SAFETY: no other code of the ending host process needs to run.
         unsafe { libc::_exit(code) }
     }
 }
@@ -52,7 +52,7 @@ pub fn leave_soon(code: i32) {
     if is_running() {
         std::thread::spawn(move || {
             std::thread::sleep(LAST);
-            // SAFETY: only the finalisation of MPI may still run in this host process.
+            // SAFETY: only the finalisation of MPI may still run in the ending host process.
             unsafe { libc::_exit(code) }
         });
     }

@@ -122,7 +122,7 @@ impl HostNetwork for MpiNetwork {
     }
 }
 
-/// Starts a nonblocking MPI operation on the host and returns its request.
+/// Starts a nonblocking MPI operation on the host and returns the operation's request.
 fn started(start: impl FnOnce(&mut ffi::MPI_Request)) -> HostRequest {
     // SAFETY: the null request is a constant of the MPI library.
     let mut request = unsafe { ffi::RSMPI_REQUEST_NULL };
@@ -159,8 +159,8 @@ impl Drop for WordReduction {
         if std::thread::panicking() {
             return;
         }
-        // SAFETY: the datatype and the operation were created together with this value, and no reduction uses them
-        // any more.
+        // SAFETY: the datatype and the operation were created together with the reduction object, and no reduction
+        // uses them any more.
         unsafe {
             ffi::MPI_Op_free(&mut self.op);
             ffi::MPI_Type_free(&mut self.datatype);

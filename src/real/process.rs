@@ -2,10 +2,11 @@
 //! simulation engine. The module `process` does not depend on the MPI functions.
 //!
 //! `rank` contains the state that the rank's code uses, and `program` implements the interface of a rank to the
-//! simulation engine. `ask` sends calls from the rank's code to the engine. `job` contains the state that all ranks
-//! share. `timer` and `sample` measure the cost of code. `clib` replaces functions of the C library that ranks must
-//! not share. `crash` and `unwind` report the position of a rank. `heap` provides checked memory. The module
-//! `mpi_api` provides the MPI functions to the loader and attaches the per-rank MPI state through [`Interface`].
+//! simulation engine. `ask` sends calls from the rank's code to the simulation engine. `job` contains the state that
+//! all ranks share. `timer` and `sample` measure the cost of code. `clib` replaces functions of the C library that
+//! ranks must not share. `crash` and `unwind` report the position of a rank. `heap` provides heap memory whose bounds
+//! are checked. The module `mpi_api` provides the MPI functions to the loader and attaches the per-rank MPI state
+//! through [`Interface`].
 
 pub(crate) mod ask;
 mod checks;

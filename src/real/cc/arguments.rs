@@ -22,7 +22,8 @@ pub(super) enum CompileStage {
 /// Parsed arguments of the compiler wrapper.
 #[derive(Debug)]
 pub(super) struct Arguments {
-    /// Arguments of the user that are passed to the compiler. The wrapper adds its own arguments after them.
+    /// Arguments of the user that are passed to the compiler. The wrapper's own arguments follow the user's
+    /// arguments.
     pub passed: Vec<OsString>,
     /// Last compilation stage that the arguments request.
     pub step: CompileStage,
@@ -42,7 +43,7 @@ const C_LIBRARIES: [&str; 6] = ["-lc", "-lm", "-lpthread", "-lrt", "-ldl", "-lut
 const NO_LIBRARY_ENDS: [&str; 14] =
     [".c", ".i", ".cc", ".cp", ".cpp", ".cxx", ".c++", ".C", ".CPP", ".ii", ".s", ".S", ".o", ".a"];
 
-/// Prefixes of options with which the program may be linked with further libraries.
+/// Prefixes of compiler options that may link further libraries into the program.
 const MAY_LINK: [&str; 16] = [
     "@",
     "-Wl,",
@@ -62,7 +63,8 @@ const MAY_LINK: [&str; 16] = [
     "-nostdlib",
 ];
 
-/// Compiler options that the wrapper removes, because they prevent position-independent code or a shared object.
+/// Compiler options that the wrapper removes, because the options prevent position-independent code or a shared
+/// object.
 const DROPPED: [&str; 18] = [
     "-static",
     "--static",
@@ -158,7 +160,7 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         let inner = expand(argument, 0);
         let before = seen.dropped;
         let kept: Vec<OsString> = inner.iter().filter(|inner| seen.see(inner)).cloned().collect();
-        // An argument file is passed unchanged unless one of its arguments must be dropped.
+        // An argument file is passed unchanged unless the wrapper must remove arguments in the file.
         match seen.dropped == before && inner.len() != 1 {
             true => {
                 seen.libraries = true;

@@ -97,8 +97,8 @@ pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &
 }
 
 /// File name of the object that contains all support functions under different names. The object is linked into each
-/// program that has libraries. The loader resolves references of the libraries to C library functions with this object.
-/// Under their original names the support functions could replace functions of other libraries.
+/// program that has libraries. The loader resolves references of libraries to C library functions with the object
+/// `own.o`. Support functions under the original names could replace functions of other libraries.
 const RENAMED: &str = "own.o";
 
 /// Creates the object [`RENAMED`] from the object files `objects`.

@@ -54,7 +54,8 @@ pub enum CodeOrigin {
     },
 }
 
-/// A program file that is ready to run. When this value is dropped, a program file that mcpsim compiled is removed.
+/// A program file that is ready to run. When the `Built` value is dropped, a program file that mcpsim compiled is
+/// removed.
 #[derive(Debug)]
 pub struct Built {
     /// Path of the program file.
@@ -74,7 +75,7 @@ impl Built {
     }
 }
 
-/// Creates a temporary directory and returns the directory with the path of the program file to create in it.
+/// Creates a temporary directory and returns the directory and the path for a program file in the directory.
 fn room() -> Result<(TempDir, PathBuf), CcError> {
     let temporary = tempfile::Builder::new().prefix("mcpsim-").tempdir();
     let temporary = temporary.map_err(|error| CcError::new(format!("cannot create a temporary directory: {error}")))?;

@@ -1,5 +1,5 @@
-//! Support files with which programs are compiled and linked. The system's compiler creates the support files once, and
-//! a cache directory stores them.
+//! Support files with which programs are compiled and linked. The system's compiler creates the support files once,
+//! and a cache directory stores the files.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use super::dl;
 
-/// Returns the address of the replacement function `name` if this module implements it.
+/// Returns the address of the replacement function `name` if the module `backtrace` implements the function.
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
         "backtrace_symbols" => symbols as *const () as usize,

@@ -23,7 +23,7 @@ pub(super) struct Common {
 
 /// Libraries that ranks opened with `dlopen`.
 struct Opened {
-    /// Loaded libraries in the order of their module numbers.
+    /// Loaded libraries in the order of module identifiers.
     parts: Vec<Arc<ModuleParts>>,
     /// Module number for the next library that a rank opens.
     next: usize,
@@ -57,8 +57,8 @@ impl Common {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Loads the library at `path` and its dependencies and links them with the link groups in `scope`. The library
-    /// is loaded and linked once for all ranks.
+    /// Loads the library at `path` with its dependencies, and links the loaded files with the link groups in `scope`.
+    /// The library is loaded and linked once for all ranks.
     pub fn open(&self, path: &Path, scope: SearchScope) -> Result<Arc<ModuleParts>, ImageError> {
         let file = std::fs::metadata(path);
         let file = file.map_or([0; 4], |file| [file.dev() as i64, file.ino() as i64, file.mtime(), file.mtime_nsec()]);

@@ -15,8 +15,8 @@ use super::loaded;
 use super::search::{Found, is_stub, other_mpi};
 use super::space::{Handle, InstanceMemory, Opened};
 
-/// Returns the address of the replacement function `name` if the module `dl` implements it. `opens.c` of the support
-/// archive calls some of the functions by separate names.
+/// Returns the address of the replacement function `name` if the module `dl` implements the function. `opens.c` of
+/// the support archive calls some of the functions by separate names.
 pub(super) fn function(name: &str) -> Option<usize> {
     Some(match name {
         "dlopen" | "mcpsim_dlopen" => mcpsim_dlopen as *const () as usize,
@@ -251,7 +251,7 @@ unsafe fn find(handle: *mut c_void, name: *const c_char, version: *const c_char,
                 space.of_module(&group, module, &name).or_else(|| space.outside(&name, version.as_deref()))
             }
             Opened::Shared(library) => {
-                // Per-rank replacements of C library functions take precedence.
+                // Per-rank replacements take precedence over functions of the C library.
                 let symbol = || {
                     let name = CString::new(name.as_bytes()).ok()?;
                     library.symbol(&name, None)
@@ -305,7 +305,8 @@ unsafe extern "C" fn error(caller: usize) -> *const c_char {
 pub(super) unsafe extern "C" fn address(of: *const c_void, found: *mut libc::Dl_info) -> c_int {
     let own = loaded::space(of as usize).and_then(|space| space.place(of as usize));
     let Some((group, module, at)) = own else {
-        // SAFETY: the program passes valid arguments to `dladdr`, and this call passes them on unchanged.
+        // SAFETY: the program passes valid arguments to `dladdr`, and the call of the system's `dladdr` passes the
+        // arguments on unchanged.
         return unsafe { libc::dladdr(of, found) };
     };
     let file = &group.parts.modules[module];

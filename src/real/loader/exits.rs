@@ -58,7 +58,7 @@ impl Exits {
     /// others.
     ///
     /// # Safety
-    /// The instance is mapped, and its rank runs on this thread.
+    /// The instance is mapped, and the instance's rank runs on the calling thread.
     pub unsafe fn run(&self, code: c_int) {
         for list in [&self.thread, &self.process] {
             // The lock is released before each call, because an exit handler may register another exit handler.
@@ -72,7 +72,7 @@ impl Exits {
     /// Runs the exit handlers that modules in the address range `range` registered.
     ///
     /// # Safety
-    /// The modules in `range` are mapped, and the rank that uses the modules runs on this thread.
+    /// The modules in `range` are mapped, and the rank that uses the modules runs on the calling thread.
     pub unsafe fn run_of(&self, range: &std::ops::Range<usize>) {
         for list in [&self.thread, &self.process] {
             let next = || {

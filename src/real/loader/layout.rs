@@ -200,7 +200,7 @@ impl InstanceLayout {
         for mapping in self.mappings.iter().skip(usize::from(covered)) {
             let fixed = libc::MAP_FIXED;
             let length = mapping.end - mapping.start;
-            // SAFETY: this function reserved the range for the new instance, and nothing refers to the range yet.
+            // SAFETY: `map` reserved the address range for the new instance, and nothing refers to the range yet.
             if let Err(error) = unsafe { map(base + mapping.start, length, fixed, mapping, files) } {
                 unmap(base, self.size);
                 return Err(error);
@@ -275,7 +275,7 @@ unsafe fn map(at: usize, length: usize, flags: i32, mapping: &Mapping, files: &[
         SegmentSource::Anonymous => (-1, 0, libc::MAP_ANONYMOUS),
     };
     let flags = flags | kind | libc::MAP_PRIVATE | libc::MAP_NORESERVE;
-    // SAFETY: the caller guarantees that it owns a range with `MAP_FIXED` and that nothing refers to the range. Without
+    // SAFETY: the caller owns a range that is mapped with `MAP_FIXED`, and nothing refers to the range. Without
     // `MAP_FIXED`, the system chooses an unused range.
     let found = unsafe { libc::mmap(at as *mut _, length, mapping.protection, flags, file, offset as i64) };
     if found == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(found as usize) }

@@ -19,7 +19,7 @@ pub(super) struct ModuleSource {
     pub path: PathBuf,
     pub file: File,
     pub bytes: Vec<u8>,
-    /// Indices of the per-rank files that this file needs.
+    /// Indices of the per-rank files that the file needs.
     pub needs: Vec<usize>,
     /// Previously loaded modules that the file needs.
     pub known: Vec<Known>,
@@ -56,7 +56,7 @@ pub(super) struct LinkMap {
 pub(super) struct Libraries {
     /// The program or opened library, followed by its per-rank dependencies in breadth-first order.
     pub sources: Vec<ModuleSource>,
-    /// Shared dependencies, in the order in which they are needed.
+    /// Dependencies that ranks share, in the order in which files need the dependencies.
     pub shared: Vec<Shared>,
     /// Files of the shared dependencies that reports list. Files of the C library and of compilers are omitted.
     pub told: Vec<String>,
@@ -131,7 +131,8 @@ impl Libraries {
                 }
             }
         }
-        // Replacements of C library functions may use the mathematics library, even if no file of the program needs it.
+        // Replacements of C library functions may use the mathematics library, even if no file of the program needs
+        // that library.
         if let Ok(mathematics) = Shared::open("libm.so.6") {
             found.shared.push(mathematics);
         }

@@ -89,7 +89,7 @@ pub(super) struct Fixups {
     /// Initial values and size of each module's thread-local variables.
     pub templates: Vec<Option<Template>>,
     /// Offsets of defined symbols for [`super::Instance::symbol`]. The flag next to an offset is true if the offset
-    /// belongs to a resolver function.
+    /// is the address of a resolver function.
     pub symbols: HashMap<String, (usize, bool)>,
     /// Defined thread-local variables: the module's index and the variable's offset in the module's thread-local
     /// block.

@@ -83,8 +83,8 @@ impl ModuleParts {
         ModuleParts::new(program, host, sharing, SearchScope::default(), &|_| None)
     }
 
-    /// Links a file with its dependencies and with the link groups in `scope`. `loaded` returns the module with a
-    /// path if one of the link groups contains such a module.
+    /// Links a library file with its dependencies and with the link groups in `scope`. `loaded` returns the module
+    /// with a path if one of the link groups contains such a module.
     pub fn new(
         file: ModuleSource,
         host: &dyn Host,
@@ -151,7 +151,7 @@ impl ModuleParts {
 }
 
 impl ModuleParts {
-    /// Returns true if a module or a fixup refers to the link group with the index `group` in the scope.
+    /// Returns true if a module or a relocation refers to the link group with the index `group` in the scope.
     pub fn needs(&self, group: usize) -> bool {
         let fixups = &self.fixups;
         fixups.outer.iter().any(|(_, outer, _)| outer.group == group)

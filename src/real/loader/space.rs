@@ -58,7 +58,7 @@ pub(super) struct Handle {
 pub(super) enum Opened {
     /// The program and all global symbols.
     Program,
-    /// The module with this index in a link group.
+    /// A module, given by a link group and the index of the module in the link group.
     Own(Arc<LinkGroup>, usize),
     /// A library that all ranks share.
     Shared(Shared),
@@ -141,7 +141,7 @@ impl InstanceMemory {
     /// Returns the link group and the index of the module that contain `address`, and the corresponding address in
     /// the module's file.
     pub fn place(&self, address: usize) -> Option<(Arc<LinkGroup>, usize, usize)> {
-        // Crash reports call this function and must not wait for the lock.
+        // Crash reports call `place` and must not wait for the lock.
         let state = self.state.try_lock().ok()?;
         let group = state.groups.iter().find(|group| group.range().contains(&address))?;
         let (module, at) = group.parts.layout.find(address - group.base)?;

@@ -103,7 +103,7 @@ impl Template {
 pub(super) enum Descriptor {
     /// A module of a program instance.
     Own(Own),
-    /// A variable of a shared library. Each host thread has one copy of the variable.
+    /// A variable of a shared library. Each host thread has one copy of the shared library's variable.
     Shared { library: Shared, name: CString },
     /// A module without thread-local variables. No relocation refers to such a module.
     None,

@@ -51,7 +51,7 @@ pub struct AttributeKey {
     pub delete: Option<DeleteFunction>,
     /// Extra state that is passed to the copy function and to the delete function.
     pub extra: *mut c_void,
-    /// True after MPI_Comm_free_keyval or a similar function. A freed key exists as long as attributes use it.
+    /// True after MPI_Comm_free_keyval or a similar function. A freed key exists as long as attributes use the key.
     pub freed: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct AttributeKeys {
 #[derive(Debug)]
 pub struct OfWindow {
     pub attributes: RefCell<Attributes>,
-    /// Values of MPI_WIN_BASE and related attributes, as MPI_Win_get_attr returns them.
+    /// Values of MPI_WIN_BASE and related attributes, as MPI_Win_get_attr returns the values.
     pub predefined: Attributes,
     pub errhandler: Cell<Handle>,
 }

@@ -53,7 +53,7 @@ impl<M: CheckedMover> CollectivePart<M> {
     }
 
     /// Returns the description of the collective for a recording of MPI calls. `sequence` is the collective's
-    /// sequence number in its communicator.
+    /// sequence number in the communicator.
     fn called(&self, sequence: u32) -> CalledCollective {
         let (call, mover) = (self.call(), &self.mover);
         let data = CalledData { element: mover.element(call.collective).max(1), in_order: mover.is_ordered() };
@@ -71,7 +71,7 @@ impl<M: CheckedMover> CollectivePart<M> {
         result
     }
 
-    /// Executes the collective in the current task. `sequence` is the collective's sequence number in its
+    /// Executes the collective in the current task. `sequence` is the collective's sequence number in the
     /// communicator.
     ///
     /// # Errors

@@ -22,7 +22,7 @@ struct Handler {
     of: Holder,
     function: HandlerFunction,
     /// Number of handles that the program has for the error handler. An error handler that an MPI object uses remains
-    /// valid even if the program has no handle for it.
+    /// valid even if the program has no handle for the error handler.
     handles: u32,
 }
 

@@ -21,7 +21,7 @@ pub enum HandleKind {
 
 const KIND_BITS: u32 = 4;
 
-/// MPI objects of one type, such as communicator, that a rank has created.
+/// Table of the MPI objects of one type, such as communicator, that a rank has created.
 #[derive(Debug)]
 pub struct HandleTable<T> {
     kind: HandleKind,

@@ -40,7 +40,7 @@ pub enum Operation {
     Strand { function: &'static str, result: Rc<RefCell<MpiResult>> },
     /// A generalised request, which the program completes.
     Generalised(Rc<Generalised>),
-    /// An operation that is complete when it starts, with the status in the field.
+    /// A communication operation that is complete at its start, with the status in the field.
     Nothing(Status),
 }
 

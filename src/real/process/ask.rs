@@ -86,7 +86,7 @@ pub fn started(reply: &mut Reply<'_>) -> RequestId {
     }
 }
 
-/// Returns the completions in the simulation engine's reply.
+/// Returns the completions of requests in the simulation engine's reply.
 #[inline]
 pub fn completed<'r>(reply: &'r mut Reply<'_>) -> &'r mut [Completion] {
     match &mut reply.kind {

@@ -71,8 +71,8 @@ pub type CollectiveKey = (u32, Rank, u32);
 pub struct CollectiveChecks(Mutex<HashMap<CollectiveKey, Vec<CollectiveRecord>>>);
 
 impl CollectiveChecks {
-    /// Adds one rank's call of a collective whose communicator has `members` ranks. The call of the last rank returns
-    /// the mistakes in the calls of the collective.
+    /// Adds one rank's call of a collective whose communicator has `members` ranks. `add` for the last rank returns
+    /// the mistakes of all ranks in the calls of the collective.
     pub fn add(&self, key: CollectiveKey, members: u32, record: CollectiveRecord) -> Vec<Mistake> {
         let mut open = self.0.lock().expect("nothing panics with this lock held");
         let records = open.entry(key).or_default();

@@ -133,8 +133,8 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Exchanges the host thread's C library state with the rank's state, if the rank has changed such state. `swap`
-    /// is called whenever the rank's code is resumed or suspended on the host thread.
+    /// Exchanges the host thread's C library state with the rank's state, if the rank has changed its C library
+    /// state. `swap` is called whenever the rank's code is resumed or suspended on the host thread.
     #[inline(always)]
     pub fn swap(&self) {
         if self.surroundings.get() {

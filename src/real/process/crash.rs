@@ -156,7 +156,7 @@ struct HandlerStack(*mut c_void);
 
 impl HandlerStack {
     fn new() -> Self {
-        // SAFETY: the memory is new and used only as the handler's stack until it is unmapped.
+        // SAFETY: the memory is new and used only as the handler's stack until the memory is unmapped.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
             let memory = libc::mmap(ptr::null_mut(), STACK, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
@@ -191,8 +191,8 @@ static MEMORY: OnceLock<Vec<usize>> = OnceLock::new();
 static BELL: AtomicI32 = AtomicI32::new(-1);
 
 fn install() {
-    // A signal handler must not allocate memory, so `install` computes all values that are otherwise computed at
-    // their first use.
+    // A signal handler must not allocate memory, so `install` computes in advance all values that are otherwise
+    // computed at the first use.
     loader::code(install as *const () as usize);
     let _ = MEMORY.set(report::memory_functions());
     let mut ends = [-1; 2];
@@ -347,7 +347,7 @@ fn of_thread(signal: c_int, info: &libc::siginfo_t, error: i64, registers: &Regi
     // SAFETY: the kernel initialises `si_addr` for every signal. The address is used only for signals that have an
     // address.
     let address = unsafe { info.si_addr() } as usize;
-    // The stack pointer is below the stack if a frame of the program does not fit on the stack.
+    // The stack pointer is below the stack if a stack frame of the program is larger than the unused stack.
     let below = known.0 > top && known.0 - top < LARGEST_FRAME;
     let full = signal == libc::SIGSEGV
         && info.si_code > 0

@@ -6,7 +6,7 @@ use crate::process::job::Job;
 use mcpsim_core::rank::Rank;
 
 /// Environment variable that mcpsim sets for each simulated rank. If a simulated rank starts mcpsim, the started
-/// mcpsim recognises by this variable that no launcher started it.
+/// mcpsim recognises by the variable that no launcher started mcpsim.
 pub const SIMULATED_RANK: &str = "MCPSIM_COMM_WORLD_RANK";
 
 /// Meaning of an environment variable that a launcher sets.

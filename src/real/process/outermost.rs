@@ -55,7 +55,7 @@ fn carry_out_as<F: FnOnce() -> R, R>(_kept: &Kept<F, R>) -> unsafe extern "C-unw
 }
 
 unsafe extern "C-unwind" fn carry_out<F: FnOnce() -> R, R>(kept: *mut c_void) {
-    // SAFETY: `outermost` passes a pointer to a `Kept` of this type.
+    // SAFETY: `outermost` passes a pointer to a `Kept` with the types `F` and `R`.
     let kept = unsafe { &mut *kept.cast::<Kept<F, R>>() };
     kept.1 = kept.0.take().map(|run| run());
 }

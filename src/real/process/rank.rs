@@ -255,8 +255,8 @@ impl Process {
         unsafe { &*self.handle.get() }
     }
 
-    /// Stops the timer at the start of an MPI function. The MPI function may copy data before it calls the simulation
-    /// engine, and the time of the copy is not part of the program's own time.
+    /// Stops the timer at the start of an MPI function. The MPI function may copy data before the call of the
+    /// simulation engine, and the time of the copy is not part of the program's own time.
     #[inline]
     pub fn pause_timer(&self) {
         if self.job.options.compute == ComputeMode::Measure {

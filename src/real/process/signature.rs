@@ -6,8 +6,8 @@ use std::fmt;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::datatype::{BasicKind, Datatype};
 
-/// Maximum number of runs of equal elements that are compared. Signatures whose runs are equal up to this number
-/// count as equal.
+/// Maximum number of runs of equal elements that are compared. Signatures that are equal in the first `MOST_RUNS`
+/// runs count as equal.
 const MOST_RUNS: usize = 1 << 20;
 
 /// Type signature of a number of items of a datatype. The basic elements are stored as a list of runs of equal

@@ -1,11 +1,11 @@
 //! Measures the time that a rank's own code takes on the host.
 //!
 //! The cost of a local execution block is the CPU time of the rank's host thread. Reading the CPU time requires a
-//! system call, which costs many times as much as reading the wall clock without a system call. Most MPI calls follow
-//! each other closely. Within short times the wall clock and the CPU time advance equally, because a thread that
-//! loses its core does not run for longer than [`SHORT`]. The cost of a short block is therefore the wall time of the
-//! block. The CPU time is read only at the end of a long block. From the CPU time, the timer computes the time that
-//! the thread did not run since the last reading.
+//! system call, which costs many times as much as reading the wall clock without a system call. The time between two
+//! MPI calls is usually short. Within short times the wall clock and the CPU time advance equally, because a thread
+//! that loses its core does not run for longer than [`SHORT`]. The cost of a short block is therefore the wall time
+//! of the block. The CPU time is read only at the end of a long block. From the CPU time, the timer computes the time
+//! that the thread did not run since the last reading.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -124,8 +124,8 @@ impl Timer {
         }
     }
 
-    /// Adds a local execution block that lasted from the wall time `started` to `now` to the measured time. Returns true if
-    /// the CPU time was read.
+    /// Adds the local execution block from the wall time `started` to the wall time `now` to the measured time.
+    /// Returns true if the CPU time was read.
     #[inline]
     fn end(&self, started: u64, now: u64) -> bool {
         let length = now.saturating_sub(started);
@@ -150,7 +150,7 @@ fn wall_beside_cpu() -> u64 {
     wall()
 }
 
-/// Returns the time in ns that the host thread was not running since the last reading of its CPU time.
+/// Returns the time in ns that the host thread was not running since the last reading of the thread's CPU time.
 #[cold]
 #[inline(never)]
 fn away_until(now: u64) -> u64 {

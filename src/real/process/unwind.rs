@@ -200,7 +200,7 @@ fn with_row<T>(
     look(row, usize::try_from(entry.initial_address()).ok()?)
 }
 
-/// Returns the canonical frame address, which is the stack pointer of the caller before its call.
+/// Returns the canonical frame address, which is the stack pointer of the caller before the call instruction.
 fn end_of_frame(registers: &Registers, row: &UnwindTableRow<usize, InPlace>) -> Option<usize> {
     let CfaRule::RegisterAndOffset { register, offset } = *row.cfa() else { return None };
     Some(registers.0.get(usize::from(register.0))?.wrapping_add_signed(offset as isize))

@@ -229,7 +229,7 @@ fn split(p: &MpiProcess, comm: Handle, colour: c_int, key: c_int, newcomm: *mut 
     }))
 }
 
-/// Returns the colour of the calling rank for MPI_Comm_split_type. The colour is the number of the rank's node.
+/// Returns the colour of the calling rank for MPI_Comm_split_type. The colour is the index of the rank's node.
 fn shared(p: &MpiProcess, comm: Handle, split_type: c_int) -> MpiResult<c_int> {
     match split_type {
         abi::MPI_UNDEFINED => Ok(abi::MPI_UNDEFINED),

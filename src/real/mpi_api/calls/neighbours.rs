@@ -41,8 +41,8 @@ impl Neighbourhood {
         Ok(Neighbourhood { comm, sources, destinations, order })
     }
 
-    /// Plans the exchange with the neighbours. Each block of `input` is sent to a destination, and each block of
-    /// `output` is received from a source.
+    /// Plans the messages of a neighbourhood collective. Each block of `input` is sent to a destination, and each
+    /// block of `output` is received from a source.
     fn exchange(self, input: Region, output: Region) -> CollectivePlan {
         let Neighbourhood { comm, sources, destinations, order } = self;
         let with = comm.clone();

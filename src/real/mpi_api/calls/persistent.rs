@@ -13,7 +13,7 @@ use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, messa
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, SendMode};
 
-/// Adds an inactive persistent send request and returns its handle.
+/// Adds an inactive persistent send request and returns the handle of the request.
 fn send_init(p: &MpiProcess, send: Outgoing) -> Handle {
     let Outgoing { comm, buffer, count, datatype, to, tag, mode } = send;
     let persistent = Persistent::Send { buffer, count, datatype, to, tag, mode };

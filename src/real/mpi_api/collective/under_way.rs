@@ -33,8 +33,8 @@ pub struct StrandMover(Rc<RefCell<DataMover>>);
 pub type UnderWay = RefCell<Vec<(Weak<RefCell<DataMover>>, u32)>>;
 
 impl StrandMover {
-    /// Wraps the data mover `mover` for a nonblocking collective of the rank `p`. `blocks` is the number of ranks in
-    /// the collective.
+    /// Wraps the data mover `mover` for a nonblocking collective of the rank `p`. The collective's buffers have
+    /// `blocks` blocks, one block per rank of the collective.
     pub fn new(p: &MpiProcess, mover: DataMover, blocks: u32) -> Self {
         let shared = Rc::new(RefCell::new(mover));
         let mut under_way = p.under_way.borrow_mut();

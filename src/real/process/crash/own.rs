@@ -25,7 +25,7 @@ const PLAIN: usize = 512;
 /// Minimum stack space in bytes for the program's fault handler.
 const ROOM: usize = 4096;
 
-/// Layout of the kernel's signal frame. The saved floating-point registers follow this structure in memory.
+/// Layout of the kernel's signal frame. The saved floating-point registers follow the signal frame in memory.
 #[repr(C)]
 struct Frame {
     /// Return address of the signal handler.

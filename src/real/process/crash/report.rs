@@ -119,7 +119,7 @@ fn system_function(frame: &UnwindFrame) -> Option<String> {
         }
         let file = CStr::from_ptr(found.dli_fname).to_string_lossy().into_owned();
         let file = file.rsplit('/').next().unwrap_or_default();
-        // Names of mcpsim's own functions are omitted, because they do not help users.
+        // Names of mcpsim's own functions are omitted, because the names do not help users.
         file.contains(".so").then(|| format!("{} in {file}", CStr::from_ptr(found.dli_sname).to_string_lossy()))
     }
 }

@@ -270,7 +270,8 @@ impl Arena {
         live.filter_map(|&block| block.damage().map(|(first, last)| HeapDamage { block, first, last })).collect()
     }
 
-    /// Returns the heap block nearest to `address`. A faulting access to `address` probably intended this block.
+    /// Returns the heap block nearest to `address`. A faulting access to `address` probably intended the nearest
+    /// block.
     pub fn nearest(&self, address: usize) -> Option<HeapBlock> {
         let before = self.before(address);
         let after = before.map_or(0, |index| index + 1);

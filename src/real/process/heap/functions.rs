@@ -193,7 +193,7 @@ unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
 }
 
 unsafe extern "C" fn malloc_usable_size(memory: *mut c_void) -> usize {
-    // SAFETY: the block is not in the arena, so the program must have allocated it with the C library.
+    // SAFETY: the block is not in the arena, so the program must have allocated the block with the C library.
     size_of_block("malloc_usable_size", memory).unwrap_or_else(|| unsafe { libc::malloc_usable_size(memory) })
 }
 
