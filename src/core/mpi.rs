@@ -65,7 +65,7 @@ pub trait MpiProgram: Describe + Send {
 /// Output argument for an action of an MPI program that is not a plain [`Call`].
 pub type Aside = Option<Box<MpiCall>>;
 
-/// Action of an MPI program.
+/// Action that an MPI program requests from the engine.
 #[derive(Debug)]
 pub enum MpiCall {
     /// A call that the engine executes unchanged. Ranks and contexts of the call refer to MPI_COMM_WORLD (see
@@ -80,7 +80,7 @@ pub enum MpiCall {
 /// Whether a collective blocks its caller. MPI libraries use different algorithms for blocking and non-blocking calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallForm {
-    /// The MPI function returns when the caller has done all steps of the collective that its rank must do.
+    /// The MPI function returns when the calling rank has no more work in the collective.
     Blocking,
     /// The function returns a request; the collective proceeds concurrently with the caller (MPI-3.1, section 5.12).
     NonBlocking,
@@ -89,13 +89,13 @@ pub enum CallForm {
 /// A collective call, as made by one rank.
 #[derive(Clone, Debug)]
 pub struct CollectiveCall {
-    /// Collective that the rank calls.
+    /// Collective operation that the rank calls, such as a bcast.
     pub collective: Collective,
     /// Communicator of the collective, as seen by this rank.
     pub comm: CommMember,
     /// The root's rank in `comm`; 0 for collectives without a root.
     pub root: u32,
-    /// Data sizes of the collective.
+    /// Sizes of the data that the rank passes to the collective.
     pub sizes: Sizes,
     /// Algorithm that the program requests. If `None`, the rules of the platform file choose the algorithm; without
     /// such a rule, the modelled MPI library chooses.

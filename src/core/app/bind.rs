@@ -28,7 +28,7 @@ pub struct TargetMachine {
     pub ranks: u32,
     /// Computing rates of the ranks' cores.
     pub rates: CoreRates,
-    /// Seed of the random numbers.
+    /// Seed of the random numbers that ranks draw.
     pub seed: u64,
     /// Greatest number of loop iterations of a rank between two communications.
     pub max_turns: u64,

@@ -36,13 +36,13 @@ pub(super) struct Code {
     pub(super) request_names: Vec<String>,
     /// Names of the communicators, indexed by identifier. MPI_COMM_WORLD has identifier 0.
     pub(super) comm_names: Vec<String>,
-    /// Number of variables per rank.
+    /// Number of variables of each rank.
     pub(super) slots: u32,
     /// Code that computes the results of the application after all ranks have ended.
     pub(super) results: Option<ResultsCode>,
 }
 
-/// Compiled table `[results]`.
+/// Compiled table `[results]` of an application.
 #[derive(Debug)]
 pub(super) struct ResultsCode {
     pub(super) start: Pc,
@@ -237,7 +237,7 @@ pub(super) struct ForLoop {
     pub(super) exit: Pc,
 }
 
-/// A `time` statement.
+/// A compiled `time` statement, which measures the time of a block of statements.
 #[derive(Debug)]
 pub(super) struct TimeBlock {
     pub(super) timer: u32,
@@ -248,7 +248,7 @@ pub(super) struct TimeBlock {
     pub(super) began: u32,
 }
 
-/// A `compute` statement.
+/// A compiled `compute` statement.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) cost: Cost,
@@ -271,7 +271,7 @@ pub(super) enum Cost {
     Draw { family: DistributionKind, a: Formula, b: Formula },
 }
 
-/// A `send` or `isend` statement.
+/// A compiled `send` or `isend` statement.
 #[derive(Debug)]
 pub(super) struct Send {
     pub(super) to: Formula,

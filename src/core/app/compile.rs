@@ -145,7 +145,7 @@ impl<'a> Compiler<'a> {
         self.here() - 1
     }
 
-    /// Index of the next instruction.
+    /// Index that the next compiled instruction will have.
     fn here(&self) -> Pc {
         self.ops.len() as Pc
     }

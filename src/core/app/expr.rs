@@ -154,7 +154,7 @@ impl Expr {
         })
     }
 
-    /// Value of a constant expression.
+    /// Value of the expression, if the expression is a constant.
     pub(super) fn constant(&self) -> Option<Value> {
         if let Expr::Const(value) = self { Some(*value) } else { None }
     }

@@ -30,7 +30,7 @@ impl Formula {
         Formula { expr, name: "".into() }
     }
 
-    /// Returns the formula minus 1.
+    /// Returns a formula whose value is one less.
     pub(super) fn less_one(self) -> Self {
         let one = Expr::Const(Value::Int(1));
         Formula { expr: Expr::Binary(Binary::Subtract, Box::new((self.expr, one))).fold(), name: self.name }

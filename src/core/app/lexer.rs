@@ -18,12 +18,12 @@ pub(super) enum Token<'a> {
     Number(Value),
     /// A name or a keyword of the expression language.
     Word(&'a str),
-    /// An operator or a bracket.
+    /// An operator or a bracket of the expression.
     Symbol(&'static str),
     End,
 }
 
-/// Operators that are words.
+/// Operators of the expression language that are words.
 pub(super) const KEYWORDS: [&str; 5] = ["and", "or", "not", "if", "else"];
 
 /// Operators and brackets. Longer symbols are first, because the lexer uses the first symbol that matches.

@@ -37,7 +37,7 @@ impl<'a> Node<'a> {
         self.document.place_in_lists(&self.path)
     }
 
-    /// Error `WHAT in PLACE`.
+    /// Error message `WHAT in PLACE`, where PLACE is the position of the value.
     pub(super) fn error(&self, what: impl Display) -> ConfigError {
         ConfigError::new(format!("{what} in {}", self.place()))
     }
@@ -103,7 +103,7 @@ impl<'a> Node<'a> {
         Ok(Formula::new(expr, &self.path, found(self.value)))
     }
 
-    /// Syntax error of this expression.
+    /// Error message for a syntax error in the expression.
     pub(super) fn syntax(&self, error: &SyntaxError) -> ConfigError {
         let SyntaxError { column, what } = error;
         ConfigError::new(format!("{} in {}, character {column}: {what}", found(self.value), self.place()))

@@ -102,7 +102,7 @@ impl DistributionKind {
         }
     }
 
-    /// Names of the distribution's parameters.
+    /// Names of the parameters of the distribution.
     pub(super) fn parameters(self) -> (&'static str, Option<&'static str>) {
         match self {
             DistributionKind::Normal | DistributionKind::Lognormal => ("mean", Some("sd")),

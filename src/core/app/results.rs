@@ -15,7 +15,7 @@ use super::value::{EvalError, Evaluated};
 
 /// Error in the code of results, found by [`check`].
 pub(super) struct ResultFault {
-    /// Instruction that contains the error.
+    /// Index of the instruction that contains the error.
     pub(super) pc: Pc,
     pub(super) what: String,
 }

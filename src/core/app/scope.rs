@@ -51,12 +51,12 @@ pub(super) struct Scope {
     run: Option<(u32, u64)>,
 }
 
-/// Type of a local name.
+/// Type of a local name: loop variable or procedure parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Local {
     /// A loop variable, which statements cannot assign.
     Loop,
-    /// A parameter of a procedure.
+    /// A parameter of a procedure, to which statements may assign values.
     Parameter,
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-/// File format of another program.
+/// File format of another program that mcpsim recognizes.
 struct ForeignFormat {
     /// Name of the format. In the message, the name follows "is".
     what: &'static str,

@@ -324,7 +324,7 @@ pub const MPI_MAX_PORT_NAME: usize = 1024;
 pub const MPI_MAX_PROCESSOR_NAME: usize = 256;
 pub const MPI_BSEND_OVERHEAD: usize = 512;
 
-// Special addresses.
+// Special values of address arguments, such as MPI_BOTTOM.
 pub const MPI_BOTTOM: usize = 0;
 pub const MPI_IN_PLACE: usize = 1;
 pub const MPI_STATUS_IGNORE: usize = 0;

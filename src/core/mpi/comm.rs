@@ -43,7 +43,7 @@ impl CommMember {
         self.group.world(member)
     }
 
-    /// Group of the communicator's members.
+    /// Group of ranks that are the members of the communicator.
     pub fn group(&self) -> &Group {
         &self.group
     }

@@ -96,7 +96,7 @@ impl fmt::Debug for Type {
 /// Reason why a datatype cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeError {
-    /// Error class, such as MPI_ERR_ARG.
+    /// MPI error class, such as MPI_ERR_ARG.
     pub class: c_int,
     /// Description of the wrong value and of the expected value.
     pub what: String,
@@ -123,7 +123,7 @@ impl std::error::Error for TypeError {}
 /// Construction of a datatype (MPI-3.1, section 4.1.13): the arguments in the order of MPI_Type_get_contents.
 #[derive(Clone, Debug)]
 pub struct TypeEnvelope {
-    /// Combiner constant, MPI_COMBINER_….
+    /// MPI constant of the constructor function (MPI_COMBINER_…).
     pub combiner: c_int,
     /// Counts and other integer arguments. Arguments of functions for large counts may exceed an `int`.
     pub integers: Vec<i64>,
@@ -136,7 +136,7 @@ pub struct TypeEnvelope {
 /// An MPI datatype: its layout and its construction.
 #[derive(Debug)]
 pub struct Datatype {
-    /// Number of bytes of data.
+    /// Number of data bytes in one item of the datatype.
     size: usize,
     /// Extent of the datatype: number of bytes from the start of one item to the start of the next item.
     extent: i64,
@@ -173,7 +173,7 @@ impl Datatype {
         Datatype { size: layout.size as usize, extent, run, dense, layout, envelope, kind, lasting: false }
     }
 
-    /// Handle of a named datatype.
+    /// Handle of the datatype, if it is a named datatype.
     pub fn handle(&self) -> Option<Handle> {
         if self.envelope.combiner == abi::MPI_COMBINER_NAMED { self.kind.map(|kind| kind.handle) } else { None }
     }

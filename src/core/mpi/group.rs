@@ -10,7 +10,7 @@ use crate::rank::Rank;
 pub enum Group {
     /// The `size` members are `first`, `first + stride`, …; MPI_COMM_WORLD has `first` 0 and `stride` 1.
     Strided {
-        /// World rank of member 0.
+        /// World rank of the first member of the group.
         first: Rank,
         /// Difference between consecutive world ranks of the group; at least 1.
         stride: u32,

@@ -73,7 +73,7 @@ impl Info {
     /// Returns the key with index `n` of the info object, counted from 0.
     ///
     /// # Errors
-    /// `n` is out of range.
+    /// `n` is not the index of a key of the info object.
     pub fn nth_key(&self, n: c_int) -> Result<&[u8], Fault> {
         let pair = usize::try_from(n).ok().and_then(|n| self.pairs.get(n));
         pair.map(|(key, _)| &**key)

@@ -23,14 +23,14 @@ use crate::platform::{Algorithm, Collective, Library, Method};
 /// Properties of a collective call that determine the choice of its algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct ChoiceContext {
-    /// Collective that the program calls.
+    /// Collective operation that the program calls.
     pub collective: Collective,
-    /// Whether the call blocks.
+    /// Whether the call of the collective blocks.
     pub form: CallForm,
     /// Number of ranks in the communicator.
     pub ranks: u32,
-    /// Size in bytes of the buffer, or of one block if every rank has a block. If the blocks differ in size, it is
-    /// their mean size. It is 0 if ranks do not know the size.
+    /// Size in bytes of the buffer, or of one block if every rank has a block. If the blocks differ in size, their mean
+    /// size. The size is 0 if ranks do not know it.
     pub size: u64,
     /// Sum of the sizes of all ranks' blocks in bytes; same as `size` if the data are not divided among ranks.
     pub total: u64,

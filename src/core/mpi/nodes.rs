@@ -95,7 +95,7 @@ impl Nodes {
         }
     }
 
-    /// First member of node `node`.
+    /// Leader of node `node`, which is the first member on the node.
     pub fn leader(&self, node: u32) -> u32 {
         self.member(node, 0)
     }

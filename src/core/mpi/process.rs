@@ -38,7 +38,7 @@ pub struct MpiDriver<P> {
     begun: SmallVec<[(u32, u32); 2]>,
 }
 
-/// A blocking collective in progress.
+/// State of a blocking collective that is in progress.
 struct EnteredCollective {
     runner: Runner,
     left: bool,

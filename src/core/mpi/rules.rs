@@ -16,7 +16,7 @@ fn asked_for(collective: Collective) -> impl Iterator<Item = Algorithm> {
     suitable(collective).iter().copied().chain(by_nodes)
 }
 
-/// Checks that `algorithm` suits `collective`.
+/// Checks that `algorithm` can execute the collective operation `collective`.
 ///
 /// An algorithm that supports only some communicator sizes is suitable. For other communicator sizes another algorithm
 /// runs: an allgather by recursive doubling becomes Bruck's algorithm unless there are 2^k ranks.

@@ -55,7 +55,7 @@ pub enum Parts {
     Nested {
         /// Number of parts of the buffer.
         parts: u32,
-        /// Number of segments per part.
+        /// Number of segments into which each part is divided.
         inner: u32,
         /// Number of bytes per segment, or 0 for segments of nearly equal size.
         segment: u64,
@@ -167,12 +167,12 @@ impl Schedule {
         Step::Done
     }
 
-    /// Creates a schedule without phases.
+    /// Creates a schedule that has no phases yet.
     fn empty(seat: Seat, parts: Parts) -> Self {
         Schedule { seat, parts, phases: [Phase::Nothing; PHASES], phase: 0, round: 0 }
     }
 
-    /// Appends `phase` to the schedule.
+    /// Appends `phase` to the phases of the schedule.
     fn then(mut self, phase: Phase) -> Self {
         let free = self.phases.iter_mut().find(|phase| **phase == Phase::Nothing);
         *free.expect("no schedule has more phases") = phase;
@@ -185,7 +185,7 @@ impl Schedule {
     }
 }
 
-/// The algorithms that suit `collective`.
+/// The algorithms that can execute `collective`.
 pub fn suitable(collective: Collective) -> &'static [Algorithm] {
     use Algorithm::*;
     match collective {

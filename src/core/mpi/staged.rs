@@ -114,7 +114,7 @@ impl Staged {
         Staged { library, call, whole: Extent { size, element }, nodes, mine, here, root, next: 0 }
     }
 
-    /// Call of the node-aware collective.
+    /// Collective call that the stages implement.
     pub(super) fn call(&self) -> &CollectiveCall {
         &self.call
     }

@@ -7,7 +7,7 @@ use crate::units::{Bytes, SimSpan, picoseconds};
 /// Statistics of computing blocks that moved bytes from and to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockUse {
-    /// Number of computing blocks.
+    /// Number of computing blocks that moved bytes from and to memory.
     pub count: u64,
     /// Number of bytes moved from and to memory.
     pub bytes: u64,

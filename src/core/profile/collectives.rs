@@ -39,7 +39,7 @@ pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 /// Calls of one collective MPI function with one algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CollectiveUse {
-    /// Name of the MPI function.
+    /// Name of the collective MPI function.
     pub call: String,
     /// Algorithm; `None` for operations with only one algorithm, such as creating communicators.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use super::PathParts;
 /// Resource for which a message may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Core that copies messages.
+    /// Core that copies messages within a node.
     Core,
     /// Outgoing direction of a network adapter.
     AdapterOut,
@@ -32,7 +32,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// All resources.
+    /// All resources for which a message may wait.
     pub const ALL: [Resource; 9] = [
         Resource::Core,
         Resource::AdapterOut,
@@ -52,10 +52,10 @@ pub struct ContentionParts {
     /// Cores that were busy with other copies, or that copy more slowly than the bandwidth of a ping-pong.
     #[serde(rename = "core_ps", deserialize_with = "picoseconds")]
     pub core: SimSpan,
-    /// Outgoing direction of network adapters.
+    /// Contention in the outgoing direction of network adapters.
     #[serde(rename = "adapter_out_ps", deserialize_with = "picoseconds")]
     pub adapter_out: SimSpan,
-    /// Incoming direction of network adapters.
+    /// Contention in the incoming direction of network adapters.
     #[serde(rename = "adapter_in_ps", deserialize_with = "picoseconds")]
     pub adapter_in: SimSpan,
     /// Both directions together, of a network adapter or of a pair of nodes.

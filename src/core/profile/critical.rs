@@ -37,8 +37,7 @@ pub struct SiteShare {
     /// Operation and source line of the position.
     #[serde(flatten)]
     pub source: StepSource,
-    /// Time on the critical path of the activities of ranks at this source position, and of the messages for which
-    /// ranks waited at this position.
+    /// Operation and source line of this source position.
     #[serde(flatten)]
     pub share: PathShare,
 }

@@ -28,7 +28,7 @@ pub struct KindMessages {
     pub kind: String,
     /// Level of the machine that connects sender and receiver.
     pub level: Level,
-    /// Number of messages.
+    /// Number of messages with this origin and level.
     pub count: u64,
     /// Sum of the sizes of the messages in bytes.
     pub bytes: u64,

@@ -46,12 +46,12 @@ impl Intervals {
         Ok(Intervals { bounds, first })
     }
 
-    /// Number of intervals.
+    /// Number of intervals of message sizes.
     pub fn count(&self) -> usize {
         self.bounds.len() + 1
     }
 
-    /// Bounds between the intervals.
+    /// Bounds between the intervals of message sizes.
     pub fn bounds(&self) -> &[Bytes] {
         &self.bounds
     }

@@ -17,10 +17,10 @@ pub struct PathParts {
     /// Time for combining and copying data in collectives.
     #[serde(rename = "combine_ps", deserialize_with = "picoseconds")]
     pub combine: SimSpan,
-    /// Time of send overheads.
+    /// Time of send overheads on the critical path.
     #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
-    /// Time of receive overheads.
+    /// Time of receive overheads on the critical path.
     #[serde(rename = "recv_ps", deserialize_with = "picoseconds")]
     pub recv: SimSpan,
     /// Time of unsuccessful polls, and delays between an event and the poll that noticed the event.

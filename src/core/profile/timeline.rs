@@ -104,7 +104,7 @@ impl<T> Thinned<T> {
         }
     }
 
-    /// Elements that the list stores.
+    /// Elements of the list that were not omitted.
     pub fn items(&self) -> &[T] {
         &self.items
     }

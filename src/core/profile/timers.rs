@@ -68,7 +68,7 @@ pub struct AppResult {
     pub unit: String,
 }
 
-/// Value of a result.
+/// Value of an application's result, or the reason for a missing value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AppFigure {

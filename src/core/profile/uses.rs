@@ -11,21 +11,21 @@ use crate::units::SimTime;
 pub enum SharedKind {
     /// Cores of ranks while they copy messages.
     Core,
-    /// Outgoing direction of network adapters.
+    /// Outgoing direction of the network adapter of each node.
     AdapterOut,
-    /// Incoming direction of network adapters.
+    /// Incoming direction of the network adapter of each node.
     AdapterIn,
     /// Both directions of each network adapter together.
     Duplex,
     /// Both directions between each pair of nodes together.
     PairDuplex,
-    /// Memory of each CMP.
+    /// Memory bandwidth of each CMP.
     CmpMemory,
-    /// Memory of each node.
+    /// Memory bandwidth of each node.
     NodeMemory,
     /// Links from CMPs to the other CMPs of their node, separately for each direction.
     Interconnect,
-    /// Memories of domains within CMPs.
+    /// Memory bandwidth of each domain within a CMP.
     DomainMemory,
     /// Uplinks of groups of nodes in the direction out of the groups; only uplinks with traffic.
     UplinkOut,

@@ -25,9 +25,9 @@ pub struct WhatIf {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// All latencies, including those of control messages, are halved.
+    /// All latencies of the level, including the latencies of control messages, are halved.
     LatencyHalved,
-    /// All bandwidths are doubled.
+    /// All bandwidths of the level are doubled.
     BandwidthDoubled,
     /// Concurrent transfers do not slow each other down.
     ContentionGone,

@@ -45,7 +45,7 @@ pub const CARRIED: Context = 1 << 31;
 /// Greatest number of calls queued for the engine.
 const MOST_QUEUED: usize = 4096;
 
-/// A program that runs ahead.
+/// Wrapper that runs a program ahead of virtual time.
 pub struct RunAhead {
     /// Calls that wait for the engine. Requests in these calls have the identifiers that this wrapper assigned.
     queue: VecDeque<Queued>,
@@ -119,7 +119,7 @@ enum AheadState {
     Data(AheadWait),
     /// The program waits for a reply of the engine, which completes these requests.
     Engine(AheadWait),
-    /// The program has ended.
+    /// The program has ended and waits for no event.
     Ended,
 }
 

@@ -10,7 +10,7 @@ pub trait Simulator {
     fn ask(&mut self, call: &mut Call) -> Immediate<'_>;
 }
 
-/// Result of an immediate call.
+/// Answer of the simulator to an immediate call.
 #[derive(Debug)]
 pub enum Immediate<'a> {
     /// The simulator has executed the call and gives this reply.

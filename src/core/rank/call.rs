@@ -53,7 +53,7 @@ pub enum SendMode {
     Standard,
     /// The send is always a rendezvous, which completes only after the receive was posted.
     Synchronous,
-    /// The send is always eager.
+    /// The send is always eager, whatever the message size.
     Buffered,
 }
 
@@ -79,18 +79,18 @@ pub struct Message {
 /// Senders whose messages a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Messages from this rank.
+    /// Accepts messages from this rank.
     Rank(Rank),
-    /// Messages from any rank (MPI_ANY_SOURCE).
+    /// Accepts messages from any rank (MPI_ANY_SOURCE).
     Any,
 }
 
 /// Message tags that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TagPattern {
-    /// Messages with this tag.
+    /// Accepts messages with this tag.
     Tag(Tag),
-    /// Messages with any tag (MPI_ANY_TAG).
+    /// Accepts messages with any tag (MPI_ANY_TAG).
     Any,
 }
 
@@ -139,9 +139,9 @@ pub enum Call {
     /// Sends one message and receives another message concurrently (MPI_Sendrecv). → `Completed` with the completion of
     /// the receive
     Exchange(Message, Pattern),
-    /// Starts a send. → `Started`
+    /// Starts a send without waiting for its completion. → `Started`
     Isend(Message),
-    /// Posts a receive. → `Started`
+    /// Posts a receive without waiting for a message. → `Started`
     Irecv(Pattern),
     /// Waits for all requests in the list and frees the requests. → `Completed`, with one completion per request in the
     /// order of the list
@@ -232,7 +232,7 @@ pub enum ReplyKind<'a> {
     Completed(&'a mut [Completion]),
 }
 
-/// Completion of a request.
+/// Completion of a request, as reported to the program.
 #[derive(Debug)]
 pub struct Completion {
     /// Index of the request in the call's list; 0 for a blocking receive or a probe.
@@ -312,7 +312,7 @@ impl fmt::Debug for dyn Program {
 /// Reason why a program cannot continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramError {
-    /// Class of the failure.
+    /// Class of the program's failure.
     pub kind: FailureKind,
     /// Position in the program: "main\[2\].do\[0\]".
     pub place: String,

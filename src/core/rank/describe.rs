@@ -117,7 +117,7 @@ pub type Called = Box<dyn Any + Send>;
 /// Source position of a call in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallSite {
-    /// The position is unknown.
+    /// The source position of the call is unknown.
     Unknown,
     /// A statement of a described program, by its index; see [`Describe::step_name`].
     Step(u32),

@@ -147,7 +147,7 @@ impl<R, M> Matcher<R, M> {
         self.posted.remove(receive)
     }
 
-    /// Stores an unexpected message.
+    /// Stores a message that matches no posted receive.
     pub fn keep(&mut self, envelope: Envelope, message: M) {
         self.unexpected.push(|| (envelope, message));
     }
@@ -163,7 +163,7 @@ impl<R, M> Matcher<R, M> {
         self.unexpected.each(take);
     }
 
-    /// Number of unexpected messages.
+    /// Number of stored messages that match no posted receive.
     pub fn unexpected(&self) -> usize {
         self.unexpected.len()
     }

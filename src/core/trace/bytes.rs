@@ -25,7 +25,7 @@ pub(super) fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Inverse of [`zigzag`].
+/// Converts an integer encoded by [`zigzag`] to the original signed integer.
 pub(super) fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
@@ -129,7 +129,7 @@ impl<'a> TraceReader<'a> {
         Ok(start..self.at)
     }
 
-    /// Reads the next `N` bytes.
+    /// Reads the next `N` bytes of the trace.
     pub fn array<const N: usize>(&mut self, what: &str) -> Result<[u8; N], TraceError> {
         let found = self.bytes[self.at..self.end].first_chunk().copied();
         let found = found.ok_or_else(|| self.error(format_args!("expected {N} bytes of {what}")))?;

@@ -39,7 +39,7 @@ impl OperationCounts {
         }
     }
 
-    /// Multiplies all counts by `times`.
+    /// Multiplies all counts of actions by `times`.
     fn times(self, times: u64) -> OperationCounts {
         OperationCounts {
             calls: self.calls.saturating_mul(times),

@@ -88,7 +88,7 @@ impl FoldNode {
     }
 }
 
-/// A folded sequence under construction.
+/// A folded sequence (integers with repetitions stored as loops) under construction.
 #[derive(Debug)]
 pub(super) struct Folder {
     longest: usize,
@@ -118,7 +118,7 @@ impl Folder {
         }
     }
 
-    /// Appends `number` to the sequence.
+    /// Appends the integer `number` to the folded sequence.
     pub fn push(&mut self, number: u32) {
         let mut place = self.last.get(number as usize).copied().unwrap_or(NONE);
         self.append(FoldNode::One(number));

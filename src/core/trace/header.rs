@@ -16,9 +16,9 @@ pub struct Header {
     pub mcpsim: String,
     /// Number of ranks of the run.
     pub ranks: u32,
-    /// Name of the application.
+    /// Name of the recorded application.
     pub app: String,
-    /// Name of the platform.
+    /// Name of the platform that was simulated during the recording.
     pub platform: String,
     /// Name of the machine model: `mcpsim`, `two-level` or a textbook model.
     pub model: String,

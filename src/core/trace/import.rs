@@ -76,9 +76,9 @@ enum Ranks {
 pub enum ImportProgram {
     /// Rank of a time-independent trace of SimGrid/SMPI.
     Ti(ti::TiProgram),
-    /// Rank of a GOAL schedule.
+    /// Program of a rank that executes a GOAL schedule of LogGOPSim.
     Goal(graph::GraphProgram),
-    /// Rank of an OTF2 archive.
+    /// Program of a rank that repeats its events in an OTF2 archive.
     Otf2(otf2::Otf2Program),
 }
 

@@ -32,7 +32,7 @@ pub struct Recording {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Portion(Vec<(Rank, RecordedRank)>);
 
-/// Recorded actions of a rank.
+/// Recorded actions of a rank: its program and its strands.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RecordedRank {
     pub main: RecordedTask,

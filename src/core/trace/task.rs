@@ -33,7 +33,7 @@ const OPS: usize = 8192;
 /// Recorded actions of a task.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct RecordedTask {
-    /// Table of the task's operations.
+    /// Table of the different operations of the task.
     pub ops: Vec<TraceOp>,
     /// Folded sequence of the indices of the task's operations.
     pub code: Vec<u8>,

@@ -33,7 +33,7 @@ pub(super) enum Note {
     Count(u32),
     /// All fragments have been executed. The receiver must stop sending requests for work.
     Quiet,
-    /// The program ends.
+    /// The program of the receiver ends.
     Stop,
     /// The sender has executed this fragment of the central work queue.
     Finished(Fragment),

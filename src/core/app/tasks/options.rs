@@ -90,18 +90,18 @@ words! {
 words! {
     /// MPI process to which a request for work is sent.
     Victim {
-        /// A random other MPI process.
+        /// The request for work goes to a random other MPI process.
         Random = "random",
-        /// The MPI process with the next rank.
+        /// The request for work goes to the MPI process with the next rank.
         Ring = "ring",
     }
 }
 words! {
     /// Number of fragments that a victim sends in answer to a request for work.
     Take {
-        /// One fragment.
+        /// The victim sends one fragment.
         One = "one",
-        /// Half of the ready fragments, rounded up.
+        /// The victim sends half of its ready fragments, rounded up.
         Half = "half",
     }
 }

@@ -12,14 +12,14 @@ type Result<T> = std::result::Result<T, TypeError>;
 /// Storage order of an array in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The last index varies fastest.
+    /// The last index varies fastest, as in C.
     C,
-    /// The first index varies fastest.
+    /// The first index varies fastest, as in Fortran.
     Fortran,
 }
 
 impl Order {
-    /// Converts MPI_ORDER_C or MPI_ORDER_FORTRAN.
+    /// Converts the MPI constant MPI_ORDER_C or MPI_ORDER_FORTRAN to an order.
     pub fn from_constant(order: c_int) -> Result<Order> {
         match order {
             abi::MPI_ORDER_C => Ok(Order::C),
@@ -48,7 +48,7 @@ pub struct Distributed<'a, N> {
     pub size: c_int,
     /// Rank of the process whose local array the datatype describes.
     pub rank: c_int,
-    /// Sizes of the global array.
+    /// Size of each dimension of the global array.
     pub gsizes: &'a [N],
     /// MPI_DISTRIBUTE_… constant of each dimension.
     pub distributions: &'a [c_int],

@@ -44,7 +44,7 @@ pub enum TypeGroup {
     FortranInteger,
     Floating,
     Logical,
-    /// A complex number: two scalars.
+    /// The element is a complex number, which consists of two scalars.
     Complex,
     Byte,
     MultiLanguage,
@@ -56,12 +56,12 @@ pub enum TypeGroup {
     Marker,
 }
 
-/// A basic element of datatypes.
+/// A basic element, of which MPI datatypes are composed.
 #[derive(Debug)]
 pub struct BasicKind {
     /// Handle of the named datatype with this basic element.
     pub handle: Handle,
-    /// Name returned by MPI_Type_get_name.
+    /// Name of the datatype, as MPI_Type_get_name returns it.
     pub name: &'static str,
     /// Type of the scalar in the element; for an element with two scalars, type of the first scalar.
     pub scalar: Scalar,

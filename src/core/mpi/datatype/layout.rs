@@ -21,7 +21,8 @@ pub(super) enum Mix {
 #[derive(Clone, Debug)]
 pub(super) struct TypeMap {
     pub size: u64,
-    /// Displacement of the first data byte, then that of the byte after the last data byte. Both are 0 without data.
+    /// Displacement of the first data byte, and displacement of the byte after the last data byte. The two
+    /// displacements are 0 without data.
     pub true_lb: i64,
     pub true_ub: i64,
     lb_mark: Option<i64>,

@@ -45,21 +45,21 @@ impl<'a> WireReader<'a> {
         self.rest
     }
 
-    /// Reads the next byte.
+    /// Reads the next byte of the serialized datatypes.
     pub fn byte(&mut self) -> Option<u8> {
         let (&first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
-    /// Reads the next `N` bytes.
+    /// Reads the next `N` bytes of the serialized datatypes.
     pub fn bytes<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(*first)
     }
 
-    /// Reads the next number.
+    /// Reads the next integer of the serialized datatypes.
     pub fn number(&mut self) -> Option<i64> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {

@@ -28,7 +28,8 @@ pub(super) fn decide(question: ChoiceContext) -> Method {
 /// (`MPIR_CVAR_…`, MPICH 3.0 and later), which follow Thakur, Rabenseifner, Gropp 2005 with few changes.
 ///
 /// Operators are assumed to commute, and elements to have 8 bytes. MPICH's barriers, bcasts and reductions that first
-/// combine data within a node are not included. Their messages cross nodes as often as those of the flat algorithms.
+/// combine data within a node are not included. Messages of these algorithms cross nodes as often as messages of the
+/// algorithms that ignore nodes.
 pub fn default_algorithm(collective: Collective, ranks: u32, size: Bytes) -> Algorithm {
     const KIB: u64 = 1024;
     let size = size.get();

@@ -58,7 +58,7 @@ impl<T: Copy + Add<Output = T> + Sub<Output = T> + Mul<Output = T>> Complex<T> {
     }
 }
 
-/// Computes `inout[i] = f(in[i], inout[i])`.
+/// Computes `inout[i] = f(in[i], inout[i])` for each element of two arrays.
 ///
 /// # Safety
 /// The requirements of [`Builtin::apply`] apply, with elements of type `T`.

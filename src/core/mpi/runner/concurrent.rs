@@ -51,7 +51,8 @@ impl OngoingStage {
 /// Concurrent stages of a node-aware collective at one rank.
 #[derive(Debug)]
 pub(super) struct ConcurrentStages {
-    /// Lanes: the stages in progress, one per lane. When its stage ends, the last lane executes the stages of `queue`.
+    /// Lanes: a lane executes one stage at a time. After the last lane has executed its first stage, it executes the
+    /// stages of `queue`.
     lanes: Vec<OngoingStage>,
     queue: VecDeque<FlatStage>,
     /// Lane that made the last call, data blocks of the receive that the call started, and whether the lane waits for

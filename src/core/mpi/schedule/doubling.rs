@@ -102,7 +102,7 @@ pub(super) fn gather_near(seat: Seat, round: u32, hold: Space) -> PhaseStep {
             then: Then::Store,
         }),
         1 => PhaseStep::Do(Step::Send { to: seat.unfolded(partner), piece: half(seat, me, bit + 1, hold) }),
-        // This member sent all its data in an earlier round.
+        // The member sent all its data in an earlier round and has no more steps.
         _ => PhaseStep::End,
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn butterfly(seat: Seat, round: u32) -> PhaseStep {
     PhaseStep::Do(Step::Exchange { to: other, send: part(partner), from: other, recv: part(me), then })
 }
 
-/// Each member receives its own block from the member with the mirrored number, which holds this block.
+/// Each member receives its own block from the member with the mirrored number, which has the result of this block.
 pub(super) fn mirrored_home(seat: Seat, round: u32) -> PhaseStep {
     let own = Space::Output.one(seat.rank);
     let Some(me) = seat.folded() else {

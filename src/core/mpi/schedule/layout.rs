@@ -38,18 +38,18 @@ pub enum BlockLayout {
     Halved {
         /// Size of the buffer in bytes.
         total: Bytes,
-        /// Number of blocks.
+        /// Number of blocks into which the buffer is divided.
         parts: u32,
         /// Number of bytes of an element, which is never divided; at least 1.
         element: u32,
     },
     /// Two blocks per rank of `block` bytes together; the first block has at most `head` bytes.
     Headed {
-        /// Number of bytes per rank.
+        /// Number of bytes of both blocks of a rank.
         block: Bytes,
         /// Greatest size of the first block.
         head: Bytes,
-        /// Number of ranks.
+        /// Number of ranks, each with two blocks.
         ranks: u32,
     },
     /// Blocks in a contiguous range of a buffer.
@@ -65,15 +65,15 @@ pub enum BlockLayout {
     Uniform {
         /// Size of each block in bytes.
         block: Bytes,
-        /// Number of blocks.
+        /// Number of blocks in the layout.
         parts: u32,
     },
-    /// Blocks with the listed sizes.
+    /// Blocks with different sizes, which the list states in bytes.
     Varying(Arc<[Bytes]>),
 }
 
 impl BlockLayout {
-    /// Number of blocks.
+    /// Number of blocks in the layout.
     pub fn parts(&self) -> u32 {
         match self {
             BlockLayout::Split { parts, .. }

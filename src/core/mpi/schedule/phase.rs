@@ -8,7 +8,7 @@ use super::{bruck, doubling, exchange, halves, linear, pipeline, ring, scan, tre
 /// Action of a member in one round of a phase.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PhaseStep {
-    /// The member executes this step.
+    /// The member executes this step in this round.
     Do(Step),
     /// The member has no step in this round.
     Skip,
@@ -37,7 +37,7 @@ pub(super) enum Exchanged {
 /// A phase of a schedule. The n-th step of a member in a phase depends only on the member's seat and on n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// A phase without steps.
+    /// A phase in which no member has a step.
     Nothing,
     /// Each member copies all blocks from one buffer to another.
     CopyAll { from: Space, to: Space },

@@ -24,7 +24,7 @@ pub(super) enum Tree {
     Binomial,
     /// Binomial tree in which the root's neighbour is the first child and has the largest subtree.
     HighBinomial,
-    /// K-nomial tree of this radix.
+    /// K-nomial tree; the integer is the radix k.
     Knomial(u16),
     /// In-order binary tree whose nodes are numbered by rank.
     InOrderBinary,

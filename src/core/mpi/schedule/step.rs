@@ -9,7 +9,7 @@ pub enum Space {
     Input,
     /// Output buffer of the program. A bcast uses only this buffer, which contains the data at the root from the start.
     Output,
-    /// Temporary buffer of the schedule.
+    /// Temporary buffer that the schedule uses for intermediate data.
     Temp,
     /// Second temporary buffer of the schedule, for packed data or data that were just received.
     Scratch,
@@ -24,9 +24,9 @@ pub enum Blocks {
     All,
     /// `count` blocks in ascending order, starting with block `first`, continuing with block 0 after the last block.
     Up {
-        /// First block.
+        /// Index of the first selected block.
         first: u32,
-        /// Number of blocks.
+        /// Number of selected blocks.
         count: u32,
     },
     /// All blocks in descending order, starting with this block, and continuing with the last block after block 0.
@@ -53,7 +53,7 @@ pub enum Side {
     Right,
 }
 
-/// Use of received data.
+/// What a member does with received data: store or combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// The received data are stored in the member's blocks.
@@ -69,7 +69,7 @@ pub enum Step {
     Send {
         /// Rank of the receiver in the communicator.
         to: u32,
-        /// Blocks to send.
+        /// Data blocks that the member sends.
         piece: Piece,
     },
     /// Receives data, and continues when the data have arrived.
@@ -78,7 +78,7 @@ pub enum Step {
         from: u32,
         /// Blocks in which the received data are stored or combined.
         piece: Piece,
-        /// Use of the received data.
+        /// Whether the member stores or combines the received data.
         then: Then,
     },
     /// Sends data to one member and receives data from one member at the same time. The sent data are the contents of
@@ -86,20 +86,20 @@ pub enum Step {
     Exchange {
         /// Rank of the receiver in the communicator.
         to: u32,
-        /// Blocks to send.
+        /// Data blocks that the member sends.
         send: Piece,
         /// Rank of the sender in the communicator.
         from: u32,
         /// Blocks in which the received data are stored or combined.
         recv: Piece,
-        /// Use of the received data.
+        /// Whether the member stores or combines the received data.
         then: Then,
     },
     /// Starts a send of `piece`. The blocks of `piece` do not change until [`Step::WaitAll`].
     StartSend {
         /// Rank of the receiver in the communicator.
         to: u32,
-        /// Blocks to send.
+        /// Data blocks that the member sends.
         piece: Piece,
     },
     /// Posts a receive and continues without waiting.
@@ -123,7 +123,7 @@ pub enum Step {
     WaitSends,
     /// Copies the blocks of `from` to the blocks of `to`. Both selections have equally many blocks and do not overlap.
     Copy {
-        /// Blocks that are copied.
+        /// Data blocks that the member copies.
         from: Piece,
         /// Blocks to which the data are copied.
         to: Piece,

@@ -70,13 +70,13 @@ impl Mover for Adder {
 struct StagedCase<'a> {
     library: Library,
     collective: Collective,
-    /// Node of each rank.
+    /// Index of the node on which each rank runs.
     nodes: &'a [u32],
     root: u32,
     items: usize,
 }
 
-/// Result of a test run.
+/// Outputs and message counts of a test run of a node-aware collective.
 struct StagedRun {
     outputs: Vec<Items>,
     /// Numbers of messages and bytes by sender and receiver.

@@ -59,7 +59,7 @@ impl Cart {
         &self.dims
     }
 
-    /// Whether each dimension is periodic.
+    /// Whether each dimension of the grid is periodic.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
@@ -72,7 +72,7 @@ impl Cart {
     /// Coordinates of `rank` in the grid.
     ///
     /// # Errors
-    /// `rank` is outside the grid.
+    /// The rank `rank` is outside the grid.
     pub fn coords(&self, rank: c_int) -> Result<Vec<c_int>, Fault> {
         let known = u32::try_from(rank).ok().filter(|&rank| rank < self.size());
         let rank = known.ok_or_else(|| {

@@ -16,14 +16,14 @@ pub struct Edge {
     pub weight: c_int,
 }
 
-/// The edges of one member.
+/// The graph edges of one member of the communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
     /// Edges that lead to the member.
     pub sources: Vec<Edge>,
     /// Edges that begin at the member.
     pub destinations: Vec<Edge>,
-    /// Whether the edges have weights.
+    /// Whether the edges of the graph have weights.
     pub weighted: bool,
 }
 
@@ -123,7 +123,7 @@ impl Contribution {
         told
     }
 
-    /// Whether the edges have weights.
+    /// Whether the edges of the graph have weights.
     pub fn weighted(&self) -> bool {
         self.weighted
     }

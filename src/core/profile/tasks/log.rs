@@ -15,7 +15,7 @@ pub enum Stage {
     Waiting,
     /// The fragment has all input data and waits for a free thread.
     Ready,
-    /// A thread executes the fragment or creates the fragments that it describes.
+    /// A thread executes the fragment, or creates the fragments that a structured fragment describes.
     Execution,
 }
 

@@ -28,12 +28,12 @@ pub struct Series {
     pub processes: Vec<[Vec<f64>; 2]>,
 }
 
-/// Number of fragments over time.
+/// Number of fragments over time, with its maximum.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StageSeries {
     /// For each time step, mean number of fragments.
     pub mean: Vec<f64>,
-    /// Greatest number of simultaneous fragments.
+    /// Greatest number of fragments at the same time.
     pub most: u64,
     /// First time at which the greatest number of fragments was reached.
     #[serde(rename = "most_at_ps", deserialize_with = "picoseconds")]

@@ -67,7 +67,7 @@ impl Mailbox {
         number
     }
 
-    /// Adds an early message.
+    /// Adds an early message that has arrived for the rank.
     pub fn arrive(&mut self, message: EarlyMessage) {
         let lane = self.lanes.entry((message.context, message.source)).or_default();
         match lane.posted.iter().position(|&(_, pattern)| takes(pattern, &message)) {

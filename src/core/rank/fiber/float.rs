@@ -8,7 +8,7 @@ use std::arch::asm;
 
 /// Value of MXCSR at process start: rounding to nearest, no traps, no flags.
 static MXCSR: u32 = 0x1f80;
-/// Flag bits of MXCSR.
+/// Bits of MXCSR that are exception flags.
 const FLAGS: u32 = 0x3f;
 /// Value of the x87 control word at process start.
 static CONTROL: u16 = 0x37f;
@@ -56,7 +56,7 @@ impl FloatWords {
     }
 }
 
-/// The whole floating-point environment.
+/// All floating-point registers: MXCSR and the x87 environment.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FloatEnvironment {

@@ -15,7 +15,7 @@ pub(super) struct Graph {
     pub nodes: Vec<GraphNode>,
 }
 
-/// An operation of a rank.
+/// An operation of a rank in a GOAL schedule.
 #[derive(Debug, PartialEq)]
 pub(super) struct GraphNode {
     pub work: GraphWork,

@@ -24,7 +24,7 @@ pub use program::Otf2Program;
 use rank::RankReader;
 use sizes::MemberSizes;
 
-/// An action of a rank.
+/// An action of a rank in an OTF2 archive.
 #[derive(Debug)]
 struct TraceAction {
     function: Option<LoggedFunction>,
@@ -79,7 +79,7 @@ pub(super) struct RankActions {
     collectives: Vec<Otf2Collective>,
 }
 
-/// Members of a communicator.
+/// Members of a communicator in an OTF2 archive.
 #[derive(Clone, Debug)]
 enum CommMembers {
     Group(Group),
@@ -181,7 +181,7 @@ impl Definitions {
     }
 }
 
-/// Reads an unsigned integer.
+/// Reads an unsigned integer from the words of a line.
 fn number(words: &mut Words<'_>, what: &str) -> Result<u64, ImportError> {
     let word = words.expect(what)?;
     word.parse().map_err(|_| words.error(format!("expected {what}, a whole number; found \"{word}\"")))

@@ -27,7 +27,7 @@ const TYPES: [u64; 60] = [
 ];
 const DOUBLE: u64 = 8;
 
-/// Action that a line describes.
+/// Action of a rank that one line of the trace describes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TiAction {
     Compute(f64),

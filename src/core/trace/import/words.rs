@@ -2,7 +2,7 @@
 
 use super::ImportError;
 
-/// Unread part of a line.
+/// Words of a line that have not been read.
 pub(super) struct Words<'a> {
     line: usize,
     words: std::iter::Peekable<std::str::SplitAsciiWhitespace<'a>>,
@@ -39,7 +39,7 @@ impl<'a> Words<'a> {
         self.next().ok_or_else(|| self.error(format!("expected {what}; found the end of the line")))
     }
 
-    /// Reads an integer.
+    /// Reads the next word of the line as an integer.
     pub fn integer(&mut self, what: &str) -> Result<i64, ImportError> {
         let word = self.expect(what)?;
         word.parse().map_err(|_| self.error(format!("expected {what}, a whole number; found \"{word}\"")))

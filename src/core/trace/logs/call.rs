@@ -31,7 +31,7 @@ pub struct MessageEnd {
     pub comm: u32,
     /// Rank of the peer in the communicator; `None` for MPI_PROC_NULL, `u32::MAX` for any source.
     pub peer: Option<u32>,
-    /// Tag; `None` for any tag.
+    /// Message tag; `None` for any tag (MPI_ANY_TAG).
     pub tag: Option<u32>,
     /// Number of bytes of the sent data; for a receive, number of bytes of the receive buffer.
     pub bytes: u64,
@@ -59,9 +59,9 @@ pub(super) const ANY: u32 = u32::MAX;
 /// Data sizes of a collective in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SizesOf {
-    /// One size for all ranks.
+    /// All ranks have the same data size in bytes.
     Same(u64),
-    /// One size per rank.
+    /// Each rank of the communicator has its own data size.
     Each(std::sync::Arc<[Bytes]>),
 }
 
@@ -76,7 +76,7 @@ pub(super) struct JoinedCall {
     pub sizes: SizesOf,
 }
 
-/// Arguments of a neighbourhood collective.
+/// Arguments of a call of a neighbourhood collective in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourCall {
     /// Identifier that the rank assigned to the communicator with the topology.
@@ -103,7 +103,7 @@ pub struct NewComm {
 /// An MPI call in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogCall {
-    /// MPI function of the call.
+    /// MPI function that the program called.
     pub function: LoggedFunction,
     pub(super) what: CallClass,
 }

@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 1 << 25;
 /// A call of a log with its times in ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedCall {
-    /// The MPI call.
+    /// The MPI call with its arguments.
     pub call: Arc<LogCall>,
     /// Time of the program's code before the call, in ns.
     pub code: u64,

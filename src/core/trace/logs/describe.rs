@@ -43,7 +43,7 @@ pub struct CallSpan {
     pub start: u64,
     /// Duration of the call in ns.
     pub length: u64,
-    /// Name of the MPI function.
+    /// Name of the called MPI function.
     pub name: &'static str,
 }
 

@@ -13,31 +13,31 @@ pub struct LoggedFunction(u8);
 pub enum FunctionClass {
     /// The function has no effect on other ranks.
     Mark,
-    /// Sends a message and blocks.
+    /// The function sends a message and blocks (MPI_Send).
     Send,
-    /// Starts a send.
+    /// The function starts a send (MPI_Isend).
     Isend,
-    /// Receives a message and blocks.
+    /// The function receives a message and blocks (MPI_Recv).
     Recv,
-    /// Posts a receive.
+    /// The function posts a receive (MPI_Irecv).
     Irecv,
-    /// Sends one message and receives another.
+    /// The function sends one message and receives another message (MPI_Sendrecv).
     Exchange,
-    /// Waits for a message without receiving it.
+    /// The function waits for a message without receiving the message (MPI_Probe).
     Probe,
-    /// Waits for requests.
+    /// The function waits for requests (MPI_Wait).
     Wait,
-    /// Frees a request.
+    /// The function frees a request (MPI_Request_free).
     Release,
-    /// A blocking collective.
+    /// The function is a blocking collective.
     Collective,
-    /// A non-blocking collective.
+    /// The function is a non-blocking collective.
     StartedCollective,
-    /// A neighbourhood collective.
+    /// The function is a neighbourhood collective.
     Neighbours,
-    /// Creates a communicator.
+    /// The function creates a communicator.
     Comm,
-    /// The function cannot be replayed.
+    /// mcpsim cannot replay calls of the function.
     Refused,
     /// Time used by the recording library, which is not the program's time.
     Library,

@@ -15,11 +15,11 @@ pub struct LogInfo {
     pub ranks: u32,
     /// Whether the time of the program's code is the thread's CPU time instead of wall-clock time.
     pub by_cpu: bool,
-    /// Name of the host.
+    /// Name of the host on which the rank ran.
     pub host: String,
     /// Version text of the MPI library.
     pub library: String,
-    /// Name of the program.
+    /// Name of the recorded program.
     pub program: String,
     /// Number of cores of the host; 0 if unknown.
     pub cores: u64,

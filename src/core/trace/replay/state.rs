@@ -78,7 +78,7 @@ pub struct TaskPosition {
 /// State of a collective that was recorded as a call.
 enum UnderWay {
     Nothing,
-    /// The collective is being executed.
+    /// The replay executes the collective on the simulated machine.
     Carried(Box<Runner<CalledData>>),
     /// The collective is listed but not executed, because there is no simulated machine.
     Listed,

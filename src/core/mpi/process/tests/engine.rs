@@ -74,7 +74,7 @@ pub(super) struct Ran {
     pub(super) messages: Vec<(u32, u32, u64, u32)>,
     /// Per blocked rank: the MPI function that blocks.
     pub(super) stuck: BTreeMap<u32, &'static str>,
-    /// Errors of failed ranks.
+    /// Errors of the ranks that failed in the test run.
     pub(super) failed: Vec<String>,
 }
 

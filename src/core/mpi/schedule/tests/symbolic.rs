@@ -19,7 +19,7 @@ pub(super) type Term = (u32, u32);
 /// Contents of a test cell: contributions in the order of combination; `None` before the first write.
 pub(super) type Cell = Option<Vec<Term>>;
 
-/// Result of a test run.
+/// Outputs and message counts of a test run of schedules.
 pub(super) struct SymbolicRun {
     /// Test cells of the output buffer of each rank.
     pub(super) outputs: Vec<Vec<Cell>>,
@@ -143,7 +143,7 @@ pub(super) fn layout(schedule: &Schedule, ranks: u32, size: u64, element: u32) -
     }
 }
 
-/// Parameters of a test run.
+/// Parameters of a test run: collective, algorithm, number of ranks and size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ScheduleCase {
     pub(super) collective: Collective,
@@ -196,7 +196,7 @@ fn bounds(layouts: &[&BlockLayout], bytes: u64) -> Vec<u64> {
     bounds
 }
 
-/// Executes `case` on all ranks.
+/// Executes the schedules of all ranks of a test case.
 pub(super) fn run(case: ScheduleCase) -> SymbolicRun {
     let ScheduleCase { collective, choice, style, size, root, bytes, element, ordered, numbering } = case;
     let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
