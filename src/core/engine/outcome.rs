@@ -46,7 +46,7 @@ pub struct Outcome {
     pub app: String,
     /// Name of the platform.
     pub platform: String,
-    /// Model of the machine: `mcpsim`, `bigsim`, or a textbook model.
+    /// Model of the machine: `mcpsim`, `two-level` or a textbook model.
     pub model: String,
     /// Seed of all random draws.
     pub seed: u64,

@@ -1,4 +1,4 @@
-//! The two-level baseline: the machine as modelled by a simulator that knows nodes and a network, but no CMPs.
+//! The two-level baseline: the machine as a simulator models it that knows nodes and a network, but no CMPs.
 
 use std::sync::Arc;
 
@@ -8,13 +8,14 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{CacheRates, Contention, CoreRates, Level, Link, Platform, Row, Shape, Site};
 
-/// Parameters of the two-level baseline; missing ones are derived from the links.
+/// Latency and bandwidth of the two-level baseline at each level; missing values are derived from the links of the
+/// platform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// Between two cores of a node.
+    /// Latency and bandwidth between two cores of a node.
     pub intra_node: Option<BaselineLink>,
-    /// Between two nodes.
+    /// Latency and bandwidth between two nodes.
     pub inter_node: Option<BaselineLink>,
 }
 
@@ -22,25 +23,26 @@ pub struct Baseline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BaselineLink {
-    /// Time from departure at the sender to arrival.
+    /// Time from the departure of a message at the sender to the arrival of its head.
     pub latency: SimSpan,
-    /// Bytes per second.
+    /// Bandwidth in bytes per second.
     pub bandwidth: Bandwidth,
 }
 
 impl Platform {
-    /// The machine of `--model two-level`: `(N, 1, C × T)`, with one latency and bandwidth within nodes and one between
-    /// nodes.
+    /// Returns the machine of `--model two-level`: `(N, 1, C × T)`, with one latency and bandwidth within nodes, and
+    /// one latency and bandwidth between nodes.
     ///
-    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message only its latency
-    /// and its bytes divided by the bandwidth. Therefore, at both levels:
+    /// BigSim's simple network model (Zheng, Wilmarth, Jagadishbabu, Kalé 2005) charges a message only its latency and
+    /// its bytes divided by the bandwidth. Therefore, the links within and between nodes have the following properties:
     ///
-    /// - Latency and bandwidth are those of [`Platform::baseline`] if stated there. Otherwise the latency is that of
-    ///   the link's first interval (small messages), and the bandwidth that of its last (large ones). The link within
-    ///   a node is the inter-CMP link, or the intra-CMP link of a machine with one CMP per node.
+    /// - Latency and bandwidth are the values of [`Platform::baseline`], if stated. Otherwise the latency is the
+    ///   latency of the link's first size interval (small messages), and the bandwidth is the bandwidth of the link's
+    ///   last size interval (large messages). The link within a node is the inter-CMP link, or the intra-CMP link of a
+    ///   machine with one CMP per node.
     /// - There are no size intervals, no contention ([`Contention::Ideal`]) and no rendezvous: every size is eager.
-    /// - The overheads are those of the link's first interval, because the two models differ in the network and not
-    ///   in the cores.
+    /// - The overheads are the overheads of the link's first size interval, because the two models differ in the
+    ///   network and not in the cores.
     ///
     /// A core computes as in the full model if the ranks of a node are spread evenly over its CMPs: the memory
     /// bandwidths of the CMPs are added, and `k` ranks of a node slow each other like ⌈k / C⌉ ranks on one CMP.
@@ -51,7 +53,7 @@ impl Platform {
         let inter_node = one_row(self.link(Level::InterNode), self.baseline.inter_node);
         let cmp_memory = self.core.cmp_memory.get().saturating_mul(u64::from(cmps));
         let caches = self.places.cache().map_or(cmps, |(domain, _)| domain.per_node(self.shape));
-        // The last factor applies beyond the table, so it is not repeated.
+        // The last factor of the table applies to any larger number of ranks, so it is not repeated.
         let (last, before) = self.core.slowdown.split_last().unwrap_or((&1.0, &[]));
         let slowdown = before.iter().flat_map(|factor| std::iter::repeat_n(*factor, cmps as usize)).chain([*last]);
         Platform {
@@ -79,7 +81,7 @@ impl Platform {
 }
 
 impl Shape {
-    /// `(N, 1, C × T)`: the shape without CMPs. The number of a core does not change.
+    /// Returns the shape `(N, 1, C × T)` without CMPs. The number of each core in the machine does not change.
     pub fn two_level(self) -> Shape {
         Shape { nodes: self.nodes, cmps: 1, cores: self.cmps.saturating_mul(self.cores) }
     }
@@ -88,8 +90,8 @@ impl Shape {
 impl Site {
     /// Returns this core of a machine of `shape` as a core of its [`Shape::two_level`].
     ///
-    /// Place the ranks on the original machine and then convert the sites, so that both models reject the same
-    /// placements.
+    /// To make both models reject the same placements, place the ranks on the original machine and then convert the
+    /// cores.
     pub fn two_level(self, shape: Shape) -> Site {
         Site { node: self.node, cmp: 0, core: self.cmp.saturating_mul(shape.cores).saturating_add(self.core) }
     }
@@ -140,7 +142,8 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
         crate::test_support::load(MACHINE, overrides)
     }
 
-    /// Latency in ns, bandwidth in MB/s, and send and receive overhead in ns of a link with one row.
+    /// Returns the latency in ns, the bandwidth in MB/s, and the send and receive overhead in ns of a link with one
+    /// size interval.
     fn costs(link: &Link) -> [u64; 4] {
         let [row] = link.rows() else { panic!("a level of the baseline has one row") };
         assert_eq!((link.contention(), link.eager_threshold()), (Contention::Ideal, Bytes::MAX));
@@ -176,7 +179,8 @@ interval = [{ up_to = "1 KiB", bandwidth = "500 MB/s", recv_overhead = "80 ns" }
             let share = machine.core.memory_share(on_cmp, on_node);
             assert_eq!(baseline.core.memory_share(on_node, on_node), share, "{on_cmp} ranks a CMP");
         }
-        // 1 to 6 ranks per node are 1, 1, 2, 2, 3, 3 on the fuller CMP; the last factor applies beyond.
+        // With 1 to 6 ranks per node, the CMP with more ranks has 1, 1, 2, 2, 3, 3 ranks; the last factor applies to
+        // more ranks.
         assert_eq!(baseline.core.slowdown, [1.0, 1.0, 1.5, 1.5, 2.0]);
     }
 

@@ -1,29 +1,31 @@
-//! Conditions of a machine other than links and rates: progress of messages, noise, unequal nodes.
+//! Conditions of a machine other than links and rates: progress of messages, noise, and unequal nodes.
 //!
-//! All are off by default.
+//! All conditions are off by default.
 
 use super::{NodeFactors, Noise};
 
-/// MPI's progress engine: the agent that advances a message while its rank computes.
+/// Progress engine of MPI: the agent that advances a message while the rank of the message computes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum ProgressEngine {
-    /// The adapter, immediately and at no cost.
+    /// The network adapter advances messages immediately and at no cost.
     #[default]
     Hardware,
-    /// No agent: rendezvous, copies and non-blocking collectives advance only during an MPI call of their rank.
+    /// No agent advances messages: rendezvous, copies and non-blocking collectives advance only during an MPI call of
+    /// their rank.
     Call,
-    /// A thread of the MPI library: immediately, but it takes this part of the core from the rank's computing.
+    /// A thread of the MPI library advances messages immediately, but takes a part of the core from the rank's
+    /// computation.
     Thread {
-        /// From 0 to below 1.
+        /// Part of the core that the thread takes, from 0 to below 1.
         share: f64,
     },
 }
 
 impl ProgressEngine {
-    /// Default part of a core for the progress thread: a polling thread and its rank have half each.
+    /// Default of `share`: a polling thread and its rank have half of the core each.
     pub const SHARE: f64 = 0.5;
 
-    /// Factor on computing times.
+    /// Returns the factor on the computing times of ranks.
     pub fn slowdown(self) -> f64 {
         match self {
             ProgressEngine::Hardware | ProgressEngine::Call => 1.0,
@@ -35,7 +37,7 @@ impl ProgressEngine {
 /// Conditions of all ranks of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Conditions {
-    /// Progress of messages.
+    /// Agent that advances messages.
     pub progress: ProgressEngine,
     /// Noise of ranks and messages.
     pub noise: Noise,

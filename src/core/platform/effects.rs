@@ -1,4 +1,4 @@
-//! Effects of a machine other than links and rates, each of which can be switched off.
+//! Effects of a machine other than links and rates. Each effect can be switched off.
 
 use crate::units::{Bandwidth, SimSpan};
 
@@ -10,48 +10,49 @@ use super::{
 /// An effect that a platform may state and that changes predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// Contention between transfers: without it every level is [`Contention::Ideal`].
+    /// Contention between transfers. Without this effect every level is [`Contention::Ideal`].
     Contention,
-    /// Copies within a node, and copies of eager messages, occupy a core.
+    /// Cores are busy while they copy messages within a node, and eager messages between nodes.
     Copies,
-    /// Each message occupies an adapter or port for a least time.
+    /// Each message occupies an adapter or port for a minimum time.
     Gap,
     /// The two directions of an adapter depend on each other.
     Duplex,
     /// The two directions between two nodes depend on each other.
     PairDuplex,
-    /// Adapters after the first.
+    /// Nodes have more than one adapter.
     Rails,
-    /// Caches, and sharing of memory by copies that exceed them.
+    /// Copies use caches, and copies that exceed the caches share memory.
     Cache,
-    /// Sharing of the interconnect by copies between CMPs of a node.
+    /// Copies between CMPs of a node share the interconnect.
     Interconnect,
-    /// Sharing of memory by the cores of a CMP and of a node in computing.
+    /// The cores of a CMP and of a node share memory bandwidth in computation.
     Memory,
-    /// Higher rates for data in caches.
+    /// Computation on data in caches has higher rates.
     InCache,
-    /// Mutual slowdown of the hardware threads of a core.
+    /// The hardware threads of a core slow each other.
     Threads,
-    /// Memory is shared with the present users instead of with all ranks placed there.
+    /// A rank shares memory with the ranks that use memory at the time, instead of with all ranks placed on the CMP or
+    /// node.
     MemorySharing,
-    /// Costs by class of pairs of cores.
+    /// The costs of a message depend on the class of its pair of cores.
     Pairs,
-    /// The first message of a pair sets up a connection.
+    /// The first message between two ranks sets up a connection.
     Connect,
     /// Messages that arrive before their receives are copied.
     UnexpectedCopy,
-    /// Finite eager buffers.
+    /// The number of eager buffers is finite.
     Credits,
-    /// Messages advance only within calls, or by a thread that takes time.
+    /// Messages advance only within MPI calls, or by a thread that takes computing time.
     Progress,
-    /// Noise of the operating system, of the network and of nodes.
+    /// The operating system, the network and nodes cause noise.
     Noise,
-    /// Unequal nodes.
+    /// Nodes differ in their rates.
     Nodes,
 }
 
 impl Effect {
-    /// All effects, contention first.
+    /// All effects, in the order of reports: contention first.
     pub const ALL: [Effect; 19] = [
         Effect::Contention,
         Effect::Copies,
@@ -74,7 +75,7 @@ impl Effect {
         Effect::Nodes,
     ];
 
-    /// Name of the key that states it.
+    /// Name of the key of the platform file that states the effect.
     pub const fn name(self) -> &'static str {
         match self {
             Effect::Contention => "contention",
@@ -99,7 +100,7 @@ impl Effect {
         }
     }
 
-    /// Short description of a machine without it.
+    /// Short description of a machine without the effect.
     pub const fn without(self) -> &'static str {
         match self {
             Effect::Contention => "no transfer slows another",
@@ -178,7 +179,7 @@ impl Platform {
             Effect::Noise => other.conditions.noise = Noise::default(),
             Effect::Nodes => other.conditions.nodes = NodeFactors::default(),
         }
-        // Without a fair level, settings that only fair levels use have no effect.
+        // Without a level with the `fair` contention model, settings that only this model reads have no effect.
         let heeded = match effect {
             Effect::Copies
             | Effect::Duplex
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
     use crate::test_support;
 
-    /// The built-in machine with these keys.
+    /// Returns the built-in machine with the settings `keys`.
     fn machine(keys: &[&str]) -> Platform {
         let text = include_str!("../../../configs/default.toml");
         let keys: Vec<String> = keys.iter().map(|key| format!("platform.{key}")).collect();

@@ -1,6 +1,6 @@
-//! The platform file: its serde form and the conversion to a [`Platform`].
+//! The platform file: its form for serde, and its conversion to a [`Platform`].
 //!
-//! Reads no files; `config` does.
+//! This module reads no files from disk; the module `config` does.
 
 mod collectives;
 mod conditions;
@@ -33,12 +33,12 @@ use pairs::PairsKey;
 use places::{PlaceFile, StatedPlaces};
 use values::{Factor, PerLoad};
 
-/// A platform and its source.
+/// A platform and the text of the platform file from which it was made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformSource {
-    /// The machine.
+    /// The machine that the platform file describes.
     pub platform: Platform,
-    /// Content of the file with all overrides.
+    /// Content of the platform file with all overrides.
     pub table: toml::Table,
 }
 
@@ -47,7 +47,7 @@ pub struct PlatformSource {
 #[serde(deny_unknown_fields)]
 struct PlatformFile {
     name: String,
-    /// For human readers.
+    /// Text for human readers, which mcpsim ignores.
     #[serde(rename = "about")]
     _about: Option<String>,
     nct: Shape,
@@ -65,7 +65,7 @@ struct PlatformFile {
     progress_share: Option<f64>,
     noise: Option<NoiseFile>,
     nodes: Option<Vec<NodesFile>>,
-    /// See [`collectives`], which reads it, so that errors name the key.
+    /// Table `[collectives]`, which [`collectives`] reads, so that error messages name the key.
     collectives: Option<BTreeMap<String, toml::Value>>,
 }
 
@@ -86,37 +86,37 @@ struct CoreFile {
 }
 
 impl Platform {
-    /// Source of the default platform, which is part of the program.
+    /// Returns the platform file of the default platform, which is part of the mcpsim binary.
     pub fn default_document() -> Document {
         let text = include_str!("../../../configs/default.toml");
         Document::parse("configs/default.toml", text).expect("a test reads the default platform")
     }
 
-    /// The default platform.
+    /// Returns the default platform.
     pub fn embedded() -> Platform {
         Platform::load(Platform::default_document(), &[]).expect("a test loads the default platform")
     }
 
-    /// Loads the platform of `document` with those `overrides` that begin with `platform`.
+    /// Creates the platform of `document` after applying those `overrides` whose key begins with `platform`.
     ///
     /// # Errors
-    /// As [`PlatformSource::load`].
+    /// The errors of [`PlatformSource::load`].
     pub fn load(document: Document, overrides: &[Override]) -> Result<Platform, ConfigError> {
         PlatformSource::load(document, overrides).map(|source| source.platform)
     }
 }
 
 impl PlatformSource {
-    /// Applies those `overrides` that begin with `platform` to `document` and reads the result.
+    /// Applies those `overrides` whose key begins with `platform` to `document`, and creates the platform.
     ///
     /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap`, `copy_bandwidth` or
-    /// `loads` replaces the value of every interval, including those with a value of their own. An override of a
-    /// level's `latency` also replaces its `handshake`, unless that has an override of its own, because control
-    /// messages cross the same link.
+    /// `loads` replaces the value of every size interval, including size intervals that state a value of their own. An
+    /// override of a level's `latency` also replaces the level's `handshake`, unless another override sets `handshake`,
+    /// because control messages cross the same link.
     ///
     /// # Errors
-    /// A key is unknown or missing, or a value has a wrong kind or range. The error names the place and the expected
-    /// value.
+    /// A key is unknown or missing, or a value has a wrong kind or range. The error message names the position in the
+    /// file and the expected value.
     pub fn load(document: Document, overrides: &[Override]) -> Result<Self, ConfigError> {
         let mut document = document.with_error_lines();
         former_keys::rename(&mut document)?;
@@ -147,8 +147,8 @@ impl PlatformSource {
     }
 }
 
-/// Removes the values of intervals after an override of a level's cost, and the file's handshake after an override of
-/// the latency.
+/// Removes the values that size intervals state after an override of a level's cost, and the stated handshake after an
+/// override of the latency.
 fn forget_own_values(table: &mut toml::Table, key: &[String], overrides: &[Override]) {
     let [level, cost] = key else { return };
     if !Level::ALL.iter().any(|known| known.name() == level) || !link::COSTS.contains(&cost.as_str()) {

@@ -1,18 +1,19 @@
-//! The machine with an ideal network: messages take no time, regardless of other messages.
+//! The machine with an ideal network: each message takes no time, regardless of other messages.
 
 use crate::units::SimSpan;
 
 use super::{Baseline, Conditions, Contention, Link, Noise, Platform, ProgressEngine, Row};
 
 impl Platform {
-    /// Returns the machine without latency and with infinite bandwidth: no overheads, copies, load, credits or
-    /// connections. Computing, and combining and copying in collectives, take the same time as before. Eager
-    /// thresholds do not change, so a send waits for its receive in the same cases.
+    /// Returns the machine with no latency, infinite bandwidth, and no overheads, copies, load effects, credits or
+    /// connection set-up. Computation takes the same time as before, and so do combining and copying in collectives.
+    /// Eager thresholds do not change, so a send waits for its receive in the same cases as before.
     ///
-    /// Infinite is the greatest bandwidth that can be stated: 9 MB take half a picosecond.
+    /// The infinite bandwidth is the greatest bandwidth that can be stated, at which 9 MB take half a picosecond.
     pub fn with_ideal_network(&self) -> Platform {
         let Conditions { progress, noise, nodes } = self.conditions.clone();
-        // A progress thread takes time from computing, so it stays. Progress within calls belongs to the network.
+        // A progress thread takes time from computation, so the ideal network does not remove the thread. Progress only
+        // within MPI calls is a property of the network and is removed.
         let progress = if progress == ProgressEngine::Call { ProgressEngine::Hardware } else { progress };
         Platform {
             links: self.links.each_ref().map(ideal),

@@ -1,17 +1,17 @@
-//! Places of cores and distances between them.
+//! Positions of cores in the machine, and levels of distance between cores.
 
 use serde::{Deserialize, Serialize};
 
-/// Distance between two cores.
+/// Level of distance between two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Level {
-    /// On one CMP (or the same core).
+    /// The two cores are on one CMP (or are the same core).
     IntraCmp = 0,
-    /// On two CMPs of one node.
+    /// The two cores are on two CMPs of one node.
     InterCmp = 1,
-    /// On two nodes.
+    /// The two cores are on two nodes.
     InterNode = 2,
 }
 
@@ -19,7 +19,7 @@ impl Level {
     /// All levels, from near to far.
     pub const ALL: [Level; 3] = [Level::IntraCmp, Level::InterCmp, Level::InterNode];
 
-    /// Name in files: `intra_cmp`, `inter_cmp`, `inter_node`.
+    /// Name of the level in platform files: `intra_cmp`, `inter_cmp` or `inter_node`.
     pub const fn name(self) -> &'static str {
         match self {
             Level::IntraCmp => "intra_cmp",
@@ -28,7 +28,7 @@ impl Level {
         }
     }
 
-    /// Distance between two cores.
+    /// Level of distance between two cores.
     pub fn between(a: Site, b: Site) -> Level {
         match (a.node == b.node, a.cmp == b.cmp) {
             (false, _) => Level::InterNode,
@@ -38,13 +38,13 @@ impl Level {
     }
 }
 
-/// A core: its node, its CMP within the node, its number within the CMP.
+/// Position of a core: its node, its CMP within the node, and its number within the CMP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Site {
-    /// The node, from 0.
+    /// Number of the node, from 0.
     pub node: u32,
-    /// The CMP within the node, from 0.
+    /// Number of the CMP within the node, from 0.
     pub cmp: u32,
-    /// The core within the CMP, from 0.
+    /// Number of the core within the CMP, from 0.
     pub core: u32,
 }

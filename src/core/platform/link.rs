@@ -1,5 +1,4 @@
-//! Costs of messages at one level: size intervals, each with latency, bandwidth and overheads, and the effect of
-//! load.
+//! Costs of messages at one level: latency, bandwidth and overheads for each size interval, and the effect of load.
 
 use serde::Deserialize;
 
@@ -11,70 +10,74 @@ use super::{Occupancy, Protocol};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contention {
-    /// No effect.
+    /// Load has no effect on a transfer.
     Ideal,
-    /// Each of `k` transfers gets 1/k of the bandwidth.
+    /// Each of `k` concurrent transfers gets 1/k of the bandwidth.
     Share,
-    /// One after another: a transfer occupies the resource for its gap or for its bytes divided by the bandwidth,
-    /// whichever is longer (LogGP's g and G).
+    /// Transfers follow one another: a transfer occupies the resource for its gap, or for its bytes divided by the
+    /// bandwidth, whichever is longer (LogGP's g and G).
     Queue,
-    /// Measured latency and bandwidth per load, see [`Row::columns`].
+    /// Latency and bandwidth were measured for each load, see [`Row::columns`].
     Measured,
-    /// Max-min fair shares of the occupied resources during the transfer, see [`Occupancy`].
+    /// A transfer gets max-min fair shares of the resources that it occupies, see [`Occupancy`].
     Fair,
 }
 
 impl Contention {
-    /// Whether load does not affect the latency, so the arrival of a message's head is known when it is sent.
+    /// Returns whether load does not affect the latency, so that the arrival time of a message's head is known when the
+    /// message is sent.
     pub fn head_is_known(self) -> bool {
         matches!(self, Contention::Ideal | Contention::Share | Contention::Fair)
     }
 }
 
-/// Costs of sizes in `(above, up_to]`; the first row also contains size 0.
+/// Costs of messages whose size is in `(above, up_to]`; the first row also contains size 0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Greatest size below this row.
+    /// Greatest message size below the sizes of this row.
     pub above: Bytes,
-    /// Greatest size of this row; [`Bytes::MAX`] in the last.
+    /// Greatest message size of this row; [`Bytes::MAX`] in the last row.
     pub up_to: Bytes,
-    /// Time from departure at the sender to arrival of the head, without other transfers.
+    /// Time from the departure of a message at the sender to the arrival of its head, without other transfers.
     pub latency: SimSpan,
-    /// Bytes per second, without other transfers.
+    /// Bandwidth in bytes per second, without other transfers.
     pub bandwidth: Bandwidth,
-    /// Time of the sender's core per message.
+    /// Core time of the sender per message.
     pub send_overhead: SimSpan,
-    /// Time of the receiver's core per message.
+    /// Core time of the receiver per message.
     pub recv_overhead: SimSpan,
-    /// Bytes per second at which the sender's core processes the data, in addition to its overhead (LogGOPS's 1 / O).
-    /// `None`: no time per byte.
+    /// Bytes per second at which the sender's core processes the data, in addition to `send_overhead` (LogGOPS's 1 /
+    /// O). `None`: the data take no core time.
     pub send_bandwidth: Option<Bandwidth>,
-    /// Bytes per second at which the receiver's core processes the data.
+    /// Bytes per second at which the receiver's core processes the data, in addition to `recv_overhead`. `None`: the
+    /// data take no core time.
     pub recv_bandwidth: Option<Bandwidth>,
-    /// Least time between two messages on a resource. Used by [`Contention::Queue`], and for adapters by
-    /// [`Contention::Fair`].
+    /// Least time between two messages that use the same resource. [`Contention::Queue`] uses the gap, and
+    /// [`Contention::Fair`] uses it for adapters.
     pub gap: SimSpan,
-    /// Bytes per second at which a core copies, under [`Contention::Fair`]; `None`: `bandwidth`.
+    /// Bytes per second at which a core copies messages, under [`Contention::Fair`]; `None`: the copy bandwidth is
+    /// `bandwidth`.
     pub copy_bandwidth: Option<Bandwidth>,
-    /// Number of copies of each byte; all together proceed at `copy_bandwidth`. Two for a copy through a segment
-    /// shared by both ranks.
+    /// Number of times that each byte of a message is copied; all these copies together proceed at `copy_bandwidth`.
+    /// The number is two for a copy through a memory segment that both ranks share.
     pub copy_count: u32,
-    /// Measured values in increasing order of load, under [`Contention::Measured`]; the first is for load 1.
+    /// Measured latencies and bandwidths in increasing order of load, under [`Contention::Measured`]; the first column
+    /// is for load 1.
     pub columns: Vec<LoadColumn>,
 }
 
 /// Latency and bandwidth measured with `load` concurrent transfers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LoadColumn {
-    /// Number of transfers that share the resource.
+    /// Number of concurrent transfers that share the resource.
     pub load: u32,
-    /// Latency of each transfer.
+    /// Latency of each of the concurrent transfers.
     pub latency: SimSpan,
-    /// Bandwidth of each transfer.
+    /// Bandwidth of each of the concurrent transfers.
     pub bandwidth: Bandwidth,
 }
 
-/// Costs of one level.
+/// Costs of the messages of one level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     contention: Contention,
@@ -83,17 +86,18 @@ pub struct Link {
     rows: Vec<Row>,
     occupancy: Occupancy,
     protocol: Protocol,
-    /// First row that can contain a size of each bit length: a row is found in one or two steps.
+    /// For each bit length of a size, the first row that can contain such a size. With it, a row is found in one or two
+    /// steps.
     first_row: [u16; 65],
 }
 
 impl Link {
-    /// Creates a link of `rows`, which must be contiguous from 0 to [`Bytes::MAX`].
+    /// Creates a link with the rows `rows`, which must be contiguous from 0 to [`Bytes::MAX`].
     ///
     /// `handshake` is the time of each control message of a rendezvous (request, grant, end).
     ///
     /// # Panics
-    /// If the rows leave a gap, overlap, are empty or more than 65,535.
+    /// The rows leave a gap, overlap, are empty or are more than 65,535.
     pub fn new(contention: Contention, eager_threshold: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Self {
         assert!(!rows.is_empty() && rows.len() <= usize::from(u16::MAX), "a link needs 1 to 65535 rows");
         assert_eq!(rows[0].above, Bytes::ZERO, "the first row starts at 0");
@@ -104,18 +108,18 @@ impl Link {
             let least = Bytes::new(1 << (bits - 1));
             *first = rows.iter().position(|row| least <= row.up_to).expect("the last row has no end") as u16;
         }
-        // The capacity of an adapter is the bandwidth of its fastest message.
+        // The default capacity of an adapter is the bandwidth of the fastest message.
         let capacity = rows.iter().map(|row| row.bandwidth).max();
         let occupancy = Occupancy { capacity, ..Occupancy::default() };
         Link { contention, eager_threshold, handshake, rows, occupancy, protocol: Protocol::default(), first_row }
     }
 
-    /// Returns the link with other occupied resources.
+    /// Returns the link with other resources that its messages occupy.
     pub fn occupying(self, occupancy: Occupancy) -> Self {
         Link { occupancy, ..self }
     }
 
-    /// Returns the link with other costs of its protocol.
+    /// Returns the link with other costs of its protocol: connection set-up, eager buffers and copies.
     pub fn with_protocol(self, protocol: Protocol) -> Self {
         Link { protocol, ..self }
     }
@@ -146,37 +150,37 @@ impl Link {
         self
     }
 
-    /// Costs of a message in addition to its transfer.
+    /// Returns the costs of a message in addition to its transfer.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// Resources that messages occupy, under [`Contention::Fair`].
+    /// Returns the resources that messages occupy, under [`Contention::Fair`].
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }
 
-    /// Contention model.
+    /// Returns the contention model.
     pub fn contention(&self) -> Contention {
         self.contention
     }
 
-    /// Greatest size that is sent eagerly.
+    /// Returns the greatest message size that is sent eagerly.
     pub fn eager_threshold(&self) -> Bytes {
         self.eager_threshold
     }
 
-    /// Time of a control message of a rendezvous.
+    /// Returns the time of a control message of a rendezvous.
     pub fn handshake(&self) -> SimSpan {
         self.handshake
     }
 
-    /// All rows, smallest sizes first.
+    /// Returns all rows, smallest sizes first.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// Row of `size`.
+    /// Returns the row of messages of `size`.
     #[inline]
     pub fn row(&self, size: Bytes) -> &Row {
         let bits = (64 - size.get().leading_zeros()) as usize;
@@ -187,7 +191,8 @@ impl Link {
         &self.rows[index]
     }
 
-    /// Least latency of any row and load, and of a control message: a synchronous send needs one at any size.
+    /// Returns the least latency of any row and load, and of a control message, because a synchronous send of any size
+    /// needs a control message.
     pub fn least_latency(&self) -> SimSpan {
         let rows =
             self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
@@ -216,27 +221,27 @@ impl Default for Row {
 }
 
 impl Row {
-    /// Time of the sender's core for a message of `size`.
+    /// Returns the core time of the sender for a message of `size`.
     #[inline]
     pub fn sending(&self, size: Bytes) -> SimSpan {
         handled(self.send_overhead, self.send_bandwidth, size)
     }
 
-    /// Time of the receiver's core for a message of `size`.
+    /// Returns the core time of the receiver for a message of `size`.
     #[inline]
     pub fn receiving(&self, size: Bytes) -> SimSpan {
         handled(self.recv_overhead, self.recv_bandwidth, size)
     }
 
-    /// Time of a core to copy `size`, under [`Contention::Fair`].
+    /// Returns the time in which a core copies a message of `size`, under [`Contention::Fair`].
     #[inline]
     pub fn copy(&self, size: Bytes) -> SimSpan {
         self.copy_bandwidth.unwrap_or(self.bandwidth).span(size, 1)
     }
 
-    /// Latency under `load` ≥ 1.
+    /// Returns the latency under `load` ≥ 1.
     ///
-    /// Interpolated linearly between measured columns; constant beyond the last.
+    /// The latency is interpolated linearly between measured loads, and constant beyond the last load.
     #[inline]
     pub fn latency_under(&self, contention: Contention, load: u32) -> SimSpan {
         match contention {
@@ -245,10 +250,11 @@ impl Row {
         }
     }
 
-    /// Time of the bytes under `load` ≥ 1, without latency: the second term of eq. 3 in the paper.
+    /// Returns the transfer time of the bytes under `load` ≥ 1, without latency: the second term of eq. 3 in the paper.
+    /// 3 in the paper.
     ///
-    /// Interpolated linearly between measured columns. Beyond the last, the last total bandwidth is divided among all
-    /// transfers.
+    /// The time is interpolated linearly between measured loads. Beyond the last measured load, the total bandwidth of
+    /// the last load is divided among all transfers.
     #[inline]
     pub fn bytes_under(&self, contention: Contention, load: u32, size: Bytes) -> SimSpan {
         match contention {
@@ -343,7 +349,7 @@ mod tests {
             Row { columns: vec![column(1, 100, 1000), column(2, 150, 500), column(4, 300, 125)], ..row(0, u64::MAX) };
         let bytes = |load| row.bytes_under(Contention::Measured, load, Bytes::new(1000)).as_ps() / 1000;
         assert_eq!([1, 2, 3, 4].map(bytes), [1000, 2000, 5000, 8000]);
-        // Six share the bandwidth of four: 8 us × 6 / 4.
+        // Six transfers share the bandwidth of four transfers: 8 us × 6 / 4.
         assert_eq!([6, 8].map(bytes), [12_000, 16_000]);
         let latency = |load| row.latency_under(Contention::Measured, load).as_ps() / 1000;
         assert_eq!([1, 2, 3, 4, 6, 100].map(latency), [100, 150, 225, 300, 300, 300]);

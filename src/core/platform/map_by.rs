@@ -1,4 +1,4 @@
-//! Placement of ranks by places, as `mpirun --map-by` does.
+//! Distribution of ranks over places of the machine, as by `mpirun --map-by`.
 
 use super::level::Site;
 use super::placement::PlacementError;
@@ -8,24 +8,25 @@ use super::shape::Shape;
 /// Kind of place over which consecutive ranks are distributed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MapBy {
-    /// Cores: all cores of a node, then those of the next node.
+    /// Cores: ranks fill all cores of a node, then all cores of the next node.
     Core,
-    /// Domains of this number of cores within each node, node after node; a CMP is the largest domain.
+    /// Domains of this number of cores within each node, node after node. The largest possible domain is a CMP.
     Domain {
         /// Number of cores of a domain.
         cores: u32,
     },
-    /// Nodes.
+    /// Nodes: consecutive ranks are on consecutive nodes.
     Node,
-    /// Groups of nodes. The nodes of a group fill in order.
+    /// Groups of nodes: consecutive ranks are in consecutive groups. Ranks fill the nodes of a group in order.
     Group(NodeGroup),
 }
 
 impl MapBy {
-    /// Returns the kind named `core`, `cmp`, `node`, or as one of the machine's places.
+    /// Returns the kind of place with the name `core`, `cmp` or `node`, or with the name of one of the machine's
+    /// places.
     ///
     /// # Errors
-    /// The machine has no such place; the error lists all names.
+    /// The machine has no place with this name; the error lists all names.
     pub fn named(name: &str, shape: Shape, places: &Places) -> Result<MapBy, String> {
         match name {
             "core" => return Ok(MapBy::Core),
@@ -45,11 +46,11 @@ impl MapBy {
         Err(format!("expected a place of the machine: {}; found \"{name}\"", known.join(", ")))
     }
 
-    /// Core of each of `ranks` ranks on a machine of `shape` with at most `per_node` ranks per node (default: one per
-    /// hardware thread of `threads` per core).
+    /// Returns the core of each of `ranks` ranks on a machine of `shape`, with at most `per_node` ranks per node. The
+    /// default of `per_node` is one rank per hardware thread, with `threads` hardware threads per core.
     ///
     /// # Errors
-    /// More ranks than these places, and no permission to oversubscribe.
+    /// There are more ranks than the nodes may have, and oversubscription is not permitted.
     pub fn sites(
         &self,
         shape: Shape,
@@ -65,7 +66,7 @@ impl MapBy {
         if u64::from(ranks) > slots && !oversubscribe {
             return Err(PlacementError::TooManyPerNode { ranks, per_node, nodes: shape.nodes });
         }
-        // A node that is full gets further ranks in the same order of cores.
+        // A node that is full gets further ranks in the same order of cores as the first ranks.
         let order = self.order_in_node(shape);
         let site = |node: u32, position: u64| {
             let core = order[(position % u64::from(of_node)) as usize];
@@ -91,7 +92,7 @@ impl MapBy {
         })
     }
 
-    /// Order in which the cores of a node get ranks, by their numbers within the node.
+    /// Returns the order in which the cores of a node get ranks, as numbers of cores within the node.
     fn order_in_node(&self, shape: Shape) -> Vec<u32> {
         let all = shape.cores_in_node() as u32;
         match self {
@@ -104,7 +105,7 @@ impl MapBy {
     }
 }
 
-/// Node of each rank. Consecutive ranks are in consecutive groups that still have room for a rank.
+/// Returns the node of each rank. Consecutive ranks are in consecutive groups that still have room for a rank.
 fn by_group(group: &NodeGroup, nodes: u32, per_node: u64, ranks: u32) -> Vec<u32> {
     let mut members: Vec<Vec<u32>> = Vec::new();
     for node in 0..nodes {
@@ -123,7 +124,7 @@ fn by_group(group: &NodeGroup, nodes: u32, per_node: u64, ranks: u32) -> Vec<u32
                 sequence.push(*node);
             }
         }
-        // All groups are full: with permission to oversubscribe, the next ranks begin again.
+        // All groups are full. If oversubscription is permitted, the next ranks begin again with the first group.
         round = if sequence.len() == before { 0 } else { round + 1 };
     }
     sequence
@@ -160,7 +161,7 @@ mod tests {
         assert_eq!(mapped("l3", 5, None), [(0, 0), (0, 2), (0, 1), (0, 3), (1, 0)]);
         assert_eq!(mapped("cmp", 5, None), mapped("core", 5, None));
         assert_eq!(mapped("node", 5, None), [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1)]);
-        // Racks are {0, 2} and {1, 3}.
+        // The racks have the nodes {0, 2} and {1, 3}.
         assert_eq!(mapped("rack", 5, None), [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2)]);
         assert_eq!(mapped("rack", 4, Some(1)), [(0, 0), (1, 0), (2, 0), (3, 0)]);
         assert_eq!(mapped("core", 5, Some(2)), [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]);

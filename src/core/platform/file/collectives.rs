@@ -1,5 +1,5 @@
-//! The table `[collectives]`: a library, a file of rules for it, and rules for single collectives, which take
-//! precedence.
+//! The table `[collectives]` of a platform file: an MPI library, a file of rules for the library, and rules for single
+//! collectives. The rules for single collectives take precedence.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::units::Bytes;
 
 use super::super::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method};
 
-/// Keys of a rule; missing keys set no limit.
+/// Keys of a rule of the table `[collectives]`; a missing key sets no limit.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleFile {
@@ -41,8 +41,8 @@ impl RuleFile {
     }
 }
 
-/// Reads the keys of the table: `library`, `rules` (a file, which is read elsewhere), and a rule or list of rules for
-/// each collective.
+/// Reads the keys of the table `[collectives]`: `library`, `rules` (the name of a file, which another module reads),
+/// and a rule or list of rules for each collective.
 pub(super) fn read(
     document: &Document,
     table: Option<&BTreeMap<String, toml::Value>>,

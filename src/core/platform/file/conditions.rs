@@ -1,4 +1,4 @@
-//! `progress`, `[noise]` and `[[nodes]]` of a platform file.
+//! The keys `progress`, `[noise]` and `[[nodes]]` of a platform file.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use super::super::{
 };
 use super::values::Factor;
 
-/// Names of [`ProgressEngine`].
+/// Values of the key `progress`, which name a [`ProgressEngine`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ProgressName {
@@ -21,7 +21,7 @@ pub(super) enum ProgressName {
     Thread,
 }
 
-/// `[noise]`.
+/// Table `[noise]` of a platform file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NoiseFile {
@@ -55,11 +55,11 @@ struct NodesNoiseFile {
     distribution: Option<NoiseDistribution>,
 }
 
-/// An entry of `[[nodes]]`.
+/// An entry of the list `[[nodes]]` of a platform file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodesFile {
-    /// For human readers.
+    /// Text for human readers, which mcpsim ignores.
     #[serde(rename = "about")]
     _about: Option<String>,
     only: Option<Vec<u32>>,
@@ -70,7 +70,7 @@ pub(super) struct NodesFile {
     slowdown: Option<Vec<Factor>>,
 }
 
-/// One factor for several nodes, one factor per node, or a file with one per line.
+/// One factor for several nodes, one factor per node, or the name of a file with one factor per line.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged, expecting = "a number above zero, a list of these, or the name of a file with one per line")]
 enum Factors {
@@ -79,7 +79,7 @@ enum Factors {
     File(String),
 }
 
-/// Related values stated in a file.
+/// Values of a platform file on which the conditions of the machine depend.
 pub(super) struct StatedConditions<'a> {
     pub progress: Option<ProgressName>,
     pub share: Option<f64>,
@@ -94,7 +94,7 @@ pub(super) struct StatedConditions<'a> {
 }
 
 impl StatedConditions<'_> {
-    /// Checks conditions that serde cannot check, and adds defaults.
+    /// Checks the values of the keys beyond the checks of serde, and adds defaults.
     pub fn conditions(&self, document: &Document) -> Result<Conditions, ConfigError> {
         Ok(Conditions {
             progress: self.progress(document)?,
@@ -165,7 +165,7 @@ impl StatedConditions<'_> {
 }
 
 impl StatedConditions<'_> {
-    /// Applies the rates of an entry to one CMP of each node.
+    /// Applies the rates of an entry of `[[nodes]]` to one CMP of each node of the entry.
     fn of_cmp(
         &self,
         document: &Document,
@@ -186,7 +186,7 @@ impl StatedConditions<'_> {
 }
 
 impl Factors {
-    /// Factor of each of `count` nodes.
+    /// Returns the factor of each of `count` nodes.
     fn each(&self, document: &Document, path: &str, count: usize) -> Result<Vec<f64>, ConfigError> {
         match self {
             Factors::All(factor) => Ok(vec![factor.0; count]),
@@ -195,7 +195,7 @@ impl Factors {
                 Err(document.expected(path, format!("a factor for each of {count} nodes"), factors.len()))
             }
             Factors::File(name) => {
-                // A relative path is relative to the platform file.
+                // A relative file name is relative to the directory of the platform file.
                 let file = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(name);
                 let lines = Lines::read(&file)?;
                 let factor = |(number, line): (usize, &str)| {

@@ -1,4 +1,4 @@
-//! Former names of keys of the platform file, which remain readable.
+//! Former names of keys of the platform file, which mcpsim still reads.
 
 use crate::config::{ConfigError, Document};
 use crate::platform::Level;
@@ -19,10 +19,10 @@ const FORMER: [FormerKey; 8] = [
     (&["noise.nodes"], "law", "distribution"),
 ];
 
-/// Renames keys of the document that have their former names.
+/// Replaces former names of keys in the document by the present names.
 ///
 /// # Errors
-/// A table has both names of a key.
+/// A table has both the former and the present name of a key.
 pub(super) fn rename(document: &mut Document) -> Result<(), ConfigError> {
     for (tables, former, name) in FORMER {
         for path in tables {
@@ -32,7 +32,7 @@ pub(super) fn rename(document: &mut Document) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Returns the present form of the key of an override, without its first part `platform`.
+/// Returns the present name of the key of an override, without the first component `platform`.
 pub(super) fn present(key: &[String]) -> Vec<String> {
     let mut key = key.to_vec();
     if let Some(first) = key.first_mut().filter(|first| *first == "bigsim") {

@@ -1,4 +1,4 @@
-//! The table of one level of a platform file and its conversion to a [`Link`].
+//! The table of one level of a platform file, and its conversion to a [`Link`].
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use super::super::{Contention, Copies, Level, Link, LoadColumn, Protocol, Row, U
 use super::occupancy::{RailsFile, StatedOccupancy};
 use super::values::{Factor, PerLoad};
 
-/// Keys that may be stated for an interval, or for all intervals of a level.
+/// Keys that a size interval may state, or a level for all its size intervals.
 pub(super) const COSTS: [&str; 10] = [
     "latency",
     "bandwidth",
@@ -23,10 +23,10 @@ pub(super) const COSTS: [&str; 10] = [
     "loads",
 ];
 
-/// Greatest number of intervals, limited by [`Link`].
+/// Greatest number of size intervals of a level, which [`Link`] limits.
 const MOST_INTERVALS: usize = u16::MAX as usize;
 
-/// `[intra_cmp]`, `[inter_cmp]` or `[inter_node]`.
+/// Table `[intra_cmp]`, `[inter_cmp]` or `[inter_node]` of a platform file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkFile {
@@ -59,7 +59,7 @@ pub(super) struct LinkFile {
     interval: Option<Vec<IntervalFile>>,
 }
 
-/// `[[inter_node.interval]]`; missing values are those of its level.
+/// Entry of `[[inter_node.interval]]` (a size interval); missing values are the values of the level.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IntervalFile {
@@ -77,7 +77,7 @@ pub(super) struct IntervalFile {
     loads: Option<Vec<u32>>,
 }
 
-/// Costs that a place may state instead of those of its level.
+/// Costs of messages that a place (a domain of cores or a group of nodes) may state instead of the costs of the level.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CostKeys {
     pub handshake: Option<SimSpan>,
@@ -94,7 +94,7 @@ pub(super) struct CostKeys {
     pub interval: Option<Vec<IntervalFile>>,
 }
 
-/// Replaces a value of a level, and of its intervals, by the value of a place.
+/// Replaces a value of a level, and of the level's size intervals, by the value of a place.
 macro_rules! replace {
     ($level:ident, $costs:ident, $intervals:ident: $($key:ident)*) => {
         $(if $costs.$key.is_some() {
@@ -107,9 +107,9 @@ macro_rules! replace {
 }
 
 impl LinkFile {
-    /// Returns the link of messages whose least common place `place` states these costs. Intervals of the place replace
-    /// all intervals of the level; another value of the place replaces the value of every interval. Values that the
-    /// place does not state are those of the level.
+    /// Returns the link of messages whose least common place is `place` and states these costs. Size intervals of the
+    /// place replace all size intervals of the level. Any other value of the place replaces the value of every size
+    /// interval. Values that the place does not state are the values of the level.
     pub fn link_of_place(
         &self,
         document: &Document,
@@ -126,28 +126,29 @@ impl LinkFile {
         replace!(file, costs, has_intervals: latency bandwidth send_overhead recv_overhead send_bandwidth recv_bandwidth
             gap copy_bandwidth copy_count loads);
         if costs.handshake.is_some() || costs.latency.is_some() || has_intervals {
-            // Control messages cross the same distance, so their time is not that of the level.
+            // Control messages cross the same distance as data, so their time is not the handshake of the level.
             file.handshake = costs.handshake;
         }
         file.link_at(document, level, cmps, &format!("places.{place}"))
     }
 
-    /// Factor on all latencies of the level.
+    /// Returns the factor on all latencies of the level.
     pub fn latency_factor(&self) -> Factor {
         self.latency_factor.unwrap_or(Factor(1.0))
     }
 
-    /// Factor on all bandwidths of the level.
+    /// Returns the factor on all bandwidths of the level.
     pub fn bandwidth_factor(&self) -> Factor {
         self.bandwidth_factor.unwrap_or(Factor(1.0))
     }
 
-    /// Checks conditions that serde cannot check, and adds defaults. `cmps` is the number of CMPs per node.
+    /// Checks the values of the level beyond the checks of serde, adds defaults, and creates the link. `cmps` is the
+    /// number of CMPs per node.
     pub fn link(&self, document: &Document, level: Level, cmps: u32) -> Result<Link, ConfigError> {
         self.link_at(document, level, cmps, level.name())
     }
 
-    /// Handles [`LinkFile::link`] for costs that errors place at `table`.
+    /// Creates the link as [`LinkFile::link`]; error messages name `table` as the position of the costs.
     fn link_at(&self, document: &Document, level: Level, cmps: u32, table: &str) -> Result<Link, ConfigError> {
         let contention = self.contention.unwrap_or(match level {
             Level::IntraCmp | Level::InterCmp => Contention::Ideal,
@@ -178,7 +179,7 @@ impl LinkFile {
         let mut link = Link::new(contention, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
             .occupying(occupancy)
             .with_protocol(self.protocol(document, level)?);
-        // Nothing passes an adapter faster than its capacity, not even a message alone.
+        // No message passes an adapter faster than the adapter's capacity, not even a message alone.
         limit.into_iter().for_each(|capacity| link.limit_bandwidth(capacity));
         let most = SimSpan::from_ps(link.least_latency().as_ps() / 2);
         if let Some(slot) = self.slot.filter(|slot| *slot > most) {
@@ -190,12 +191,13 @@ impl LinkFile {
 }
 
 impl LinkFile {
-    /// Whether the file states the capacity of an adapter. Otherwise it is the greatest bandwidth of a message.
+    /// Returns whether the file states the capacity of an adapter. Otherwise the capacity is the greatest bandwidth of
+    /// a message.
     pub fn states_capacity(&self) -> bool {
         self.capacity.is_some()
     }
 
-    /// Stated keys without effect under this contention model, which is not [`Contention::Fair`].
+    /// Returns the stated keys that have no effect under this contention model, which is not [`Contention::Fair`].
     pub fn unread(&self, level: Level, contention: Contention) -> Option<UnreadKeys> {
         let in_intervals = |stated: fn(&IntervalFile) -> bool| self.interval.iter().flatten().any(stated);
         let gap = self.gap.is_some() || in_intervals(|interval| interval.gap.is_some());
@@ -216,7 +218,7 @@ impl LinkFile {
         UnreadKeys::stated(level.name(), &keys)
     }
 
-    /// Whether the file states loads, which only [`Contention::Measured`] reads.
+    /// Returns whether the file states the key `loads`, which only [`Contention::Measured`] reads.
     pub fn states_loads(&self) -> bool {
         self.loads.is_some() || self.interval.iter().flatten().any(|interval| interval.loads.is_some())
     }
@@ -235,7 +237,7 @@ impl LinkFile {
     }
 }
 
-/// Rows of independent intervals at `place`.
+/// Returns the rows of a list of size intervals at the position `place` of the file, without values of a level.
 pub(super) fn rows(document: &Document, place: &str, intervals: &[IntervalFile]) -> Result<Vec<Row>, ConfigError> {
     let file = &LinkFile::default();
     Reader { document, level: place, file, contention: Contention::Ideal }.rows(intervals)
@@ -273,7 +275,7 @@ impl Reader<'_> {
                 }
                 (Some(up_to), false) => up_to,
             };
-            // The first interval may end at 0, because messages without data can have a cost of their own.
+            // The first size interval may end at 0 bytes, because messages without data can have costs of their own.
             if let Some(before) = before
                 && up_to <= above
             {
@@ -286,7 +288,7 @@ impl Reader<'_> {
         Ok(rows)
     }
 
-    /// Checks the optional start of an interval, which must be the end of the previous one.
+    /// Checks the optional start of a size interval, which must be the end of the previous size interval.
     fn check_start(
         &self,
         interval: &IntervalFile,
@@ -370,7 +372,7 @@ impl Reader<'_> {
         Ok(count)
     }
 
-    /// Path of a cost: in the interval if stated there, else in the level.
+    /// Returns the path of the key that states a cost: in the size interval if stated there, otherwise in the level.
     fn place(&self, here: &str, stated_here: bool, key: &str) -> String {
         format!("{}.{key}", if stated_here { here } else { self.level })
     }

@@ -1,7 +1,8 @@
-//! Compares the platforms of real machines with measurements; each file names the source.
+//! Compares the platform files of real machines with measurements. Each platform file names the source of the
+//! measurements.
 //!
-//! Tests a few sizes in each interval, away from the steps of the measured curves. Each file states the error of its
-//! whole table, including steps.
+//! The tests check a few sizes in each size interval, away from the steps of the measured curves. Each platform file
+//! states the error of its whole table, including steps.
 
 use std::path::Path;
 
@@ -15,7 +16,8 @@ fn platform(name: &str) -> Platform {
     Platform::load(Document::read(&path).unwrap(), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Half of a ping-pong's round trip without other transfers: eager, or with two control messages before the data.
+/// Returns half of the round-trip time of a ping-pong without other transfers. The message is eager, or has two control
+/// messages before its data.
 fn one_way(link: &Link, size: u64) -> SimSpan {
     let size = Bytes::new(size);
     let row = link.row(size);
@@ -24,7 +26,7 @@ fn one_way(link: &Link, size: u64) -> SimSpan {
     row.sending(size) + control + alone + row.receiving(size)
 }
 
-/// Compares with pairs of bytes and measured microseconds.
+/// Compares the times of messages with measured times. `measured` has pairs of bytes and microseconds.
 fn assert_near(file: &str, level: Level, most: f64, measured: &[(u64, f64)]) {
     let platform = platform(file);
     for &(size, us) in measured {

@@ -1,4 +1,4 @@
-//! `[cmp]` and `[node]`: memory and caches, also for copies within a node.
+//! Tables `[cmp]` and `[node]` of a platform file: memory and caches, also for copies of messages within a node.
 
 use serde::Deserialize;
 
@@ -8,10 +8,10 @@ use crate::units::{Bandwidth, Bytes, Rate};
 use super::super::{CacheRates, Contention, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Places, UnreadKeys};
 use super::CoreFile;
 
-/// Greatest size of the caches of a CMP.
+/// Greatest permitted size of the caches of a CMP.
 const MOST_CACHE: Bytes = Bytes::new(64 << 30);
 
-/// `[cmp]`.
+/// Table `[cmp]` of a platform file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CmpFile {
@@ -22,7 +22,7 @@ pub(super) struct CmpFile {
     copy_traffic: Option<u32>,
 }
 
-/// `[node]`.
+/// Table `[node]` of a platform file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NodeFile {
@@ -30,7 +30,7 @@ pub(super) struct NodeFile {
     copy_bandwidth: Option<Bandwidth>,
 }
 
-/// `in_cache` of `[core]`.
+/// Key `in_cache` of the table `[core]` of a platform file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct InCacheFile {
@@ -39,12 +39,12 @@ pub(super) struct InCacheFile {
     memory_bandwidth: Option<Bandwidth>,
 }
 
-/// Bytes of a last-level cache: of a domain, if places state it, else of a CMP.
+/// Returns the bytes of a last-level cache: of a domain of cores, if places state a cache, otherwise of a CMP.
 fn cache(cmp: Option<&CmpFile>, places: &Places) -> Option<Bytes> {
     places.cache().map(|(_, size)| size).or(cmp?.cache)
 }
 
-/// Checks that caches and memories of domains have what they need in `[cmp]`.
+/// Checks that `[cmp]` states the values that the stated caches and memories of domains of cores require.
 pub(super) fn check_domains(document: &Document, cmp: Option<&CmpFile>, places: &Places) -> Result<(), ConfigError> {
     if let (Some((domain, _)), Some(cache)) = (places.cache(), cmp.and_then(|cmp| cmp.cache)) {
         let expected = format!("no \"cache\" in [cmp], because places.{} states that of its domains,", domain.name);
@@ -65,7 +65,7 @@ pub(super) fn check_domains(document: &Document, cmp: Option<&CmpFile>, places: 
     Ok(())
 }
 
-/// Rates of a core for data in the caches of its CMP; missing ones equal those for data in memory.
+/// Returns the rates of a core for data in the caches of its CMP; missing rates equal the rates for data in memory.
 pub(super) fn in_cache(
     document: &Document,
     core: &CoreFile,
@@ -100,8 +100,8 @@ pub(super) fn in_cache(
     }))
 }
 
-/// Stated keys of both tables about copies without effect, because no level within a node is fair. `in_cache` blocks
-/// use the cache size.
+/// Returns the stated keys of `[cmp]` and `[node]` about copies that have no effect, because no level within a node
+/// uses the `fair` contention model. If `in_cache` is true, computing blocks use the cache size.
 pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: bool) -> Vec<UnreadKeys> {
     let stated = |of: fn(&CmpFile) -> bool| cmp.is_some_and(of);
     let of_cmp = [
@@ -113,7 +113,8 @@ pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: b
     [UnreadKeys::stated("cmp", &of_cmp), UnreadKeys::stated("node", &of_node)].into_iter().flatten().collect()
 }
 
-/// Memory for copies from both tables and the level between CMPs; `None` if neither a cache nor a capacity is stated.
+/// Returns the memory that copies share, from `[cmp]`, `[node]` and the level between CMPs; `None` if neither a cache
+/// nor a capacity is stated.
 pub(super) fn copy_memory(
     document: &Document,
     core: &CoreFile,
@@ -168,7 +169,7 @@ pub(super) fn copy_memory(
     Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic, interconnect, code }))
 }
 
-/// Checks that only receivers copy, as `key` requires.
+/// Checks that only receivers copy messages, as the key `key` requires.
 fn by_receivers(document: &Document, links: &[Link; 3], key: &str) -> Result<(), ConfigError> {
     for (level, link) in Level::ALL.into_iter().zip(links) {
         if link.contention() == Contention::Fair && link.occupancy().copies.by_sender() {

@@ -1,4 +1,4 @@
-//! Keys of a level about the resources that its messages occupy.
+//! Keys of a level of the platform file about the resources that the level's messages occupy.
 
 use serde::Deserialize;
 
@@ -8,10 +8,10 @@ use crate::units::{Bandwidth, SimSpan};
 use super::super::{Contention, Copies, Level, Occupancy, Rails, Row, Tolerance};
 use super::values::Factor;
 
-/// Greatest number of adapters per node.
+/// Greatest permitted number of adapters per node.
 const MOST_RAILS: u32 = 64;
 
-/// `rails = { count = 2, cmp = [0, 1] }`.
+/// Key `rails` of a level, such as `rails = { count = 2, cmp = [0, 1] }`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RailsFile {
@@ -19,7 +19,7 @@ pub(super) struct RailsFile {
     cmp: Option<Vec<u32>>,
 }
 
-/// Values stated for a level.
+/// Values that the platform file states for a level and on which its occupied resources depend.
 pub(super) struct StatedOccupancy<'a> {
     pub copies: Option<Copies>,
     pub capacity: Option<Bandwidth>,
@@ -33,7 +33,8 @@ pub(super) struct StatedOccupancy<'a> {
 }
 
 impl StatedOccupancy<'_> {
-    /// Checks the values against the rest of the level and adds defaults. `cmps` is the number of CMPs per node.
+    /// Checks these values against the other values of the level, and adds defaults. `cmps` is the number of CMPs per
+    /// node.
     pub fn occupancy(
         &self,
         document: &Document,
@@ -84,7 +85,7 @@ impl StatedOccupancy<'_> {
         Ok(occupancy)
     }
 
-    /// Checks which keys the level may have.
+    /// Checks that the level may have the stated keys.
     fn check_place(&self, document: &Document, level: Level) -> Result<(), ConfigError> {
         if let Some(found) = self.capacity.filter(|_| level == Level::IntraCmp) {
             let expected = "no \"capacity\", which only inter_cmp and inter_node have,";
@@ -133,7 +134,8 @@ impl StatedOccupancy<'_> {
     }
 }
 
-/// Checks that both directions together are not slower than one, which `one_way` describes for the user.
+/// Checks that the bandwidth of both directions together is not less than that of one direction. `one_way` describes
+/// the bandwidth of one direction in error messages.
 fn check_duplex(document: &Document, level: &str, occupancy: &Occupancy, one_way: &str) -> Result<(), ConfigError> {
     let Some(capacity) = occupancy.capacity else { return Ok(()) };
     for (key, both) in [("duplex", occupancy.duplex), ("pair_duplex", occupancy.pair_duplex)] {

@@ -1,4 +1,5 @@
-//! `[pairs]` of a platform file and the file named there: classes of pairs of cores and the costs of their messages.
+//! Table `[pairs]` of a platform file, and the file that the table names: classes of pairs of cores, and the costs of
+//! the messages of each class.
 
 use std::path::Path;
 
@@ -11,30 +12,31 @@ use super::super::pairs::{NO_CLASS, PairClasses};
 use super::super::{Level, Link, LoadColumn, Row, Shape};
 use super::link::{IntervalFile, rows};
 
-/// A message's latency is at least its time divided by this number, whatever the overheads of its level.
+/// The latency of a message is at least its time divided by this number, whatever the overheads of the level.
 const NETWORK: u64 = 20;
 
-/// `[pairs]`.
+/// Table `[pairs]` of a platform file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PairsKey {
     file: String,
 }
 
-/// The file.
+/// Contents of the file that `[pairs]` names.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PairsFile {
-    /// For human readers.
+    /// Text for human readers, which mcpsim ignores.
     #[serde(rename = "about")]
     _about: Option<String>,
-    /// Row by row, from and to: 0 for the costs of the level, else the number of a cost, from 1. For all cores, for
-    /// the cores of one node, or for those of one CMP if all are alike.
+    /// Class of each pair of cores, one row per sending core: 0 for the costs of the level, otherwise the number of a
+    /// cost, from 1. The matrix has all cores of the machine, or the cores of one node or CMP if all nodes or CMPs are
+    /// alike.
     class: Vec<Vec<u32>>,
     cost: Vec<CostFile>,
 }
 
-/// Time of a message of a class, from the sender's start to the receiver's end.
+/// Time of a message of a class, from the start of the send to the end of the receive.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CostFile {
@@ -42,7 +44,7 @@ struct CostFile {
 }
 
 impl PairsKey {
-    /// Reads the file; a relative path is relative to the platform file.
+    /// Reads the file that `[pairs]` names. A relative file name is relative to the directory of the platform file.
     pub fn classes(&self, document: &Document, shape: Shape, links: &[Link; 3]) -> Result<PairClasses, ConfigError> {
         let path = Path::new(document.name()).parent().unwrap_or(Path::new("")).join(&self.file);
         let document = Document::read(&path)?.with_error_lines();
@@ -83,7 +85,8 @@ impl PairsKey {
     }
 }
 
-/// Link of the level with these costs of whole messages. It has the size borders of both.
+/// Returns the link of `level` with these costs of whole messages. The link has the size borders of `costs` and of
+/// `level`.
 fn merged(costs: &[Row], level: &Link) -> Link {
     let threshold = Some(level.eager_threshold()).filter(|size| *size < Bytes::MAX);
     let mut ends: Vec<Bytes> = costs.iter().chain(level.rows()).map(|row| row.up_to).chain(threshold).collect();
@@ -171,14 +174,14 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
         let classes = platform.pairs.as_ref().unwrap();
         assert_eq!((classes.count(), classes.core(Site { node: 3, cmp: 0, core: 0 })), (2, 3));
         let row = |from, to, size| classes.row(from, to, Level::InterNode, Bytes::new(size)).unwrap();
-        // 2 us in all, including 300 ns of the cores.
+        // The message takes 2 us in all, including 300 ns of the cores.
         assert_eq!(row(0, 1, 8).latency, SimSpan::from_ns(1700));
         assert_eq!((row(0, 1, 8).send_overhead, row(0, 1, 8).bandwidth.get()), (SimSpan::from_ns(100), 2_000_000_000));
-        // Above the threshold the time also includes two control messages.
+        // Above the eager threshold the time also includes two control messages.
         assert_eq!(row(0, 1, 4001).latency, SimSpan::from_ns(900));
         assert_eq!([1000, 1001].map(|size| row(0, 2, size).latency), [8700, 7700].map(SimSpan::from_ns));
         assert!(classes.row(1, 1, Level::IntraCmp, Bytes::ZERO).is_none());
-        // Lookahead of the workers: the least of all classes.
+        // The lookahead of the workers is the least latency of all classes.
         assert_eq!(platform.lookahead(), SimSpan::from_ns(400));
     }
 
@@ -189,13 +192,14 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
         let text = PLATFORM
             .replace("nct = [4, 1, 1]", "nct = [2, 1, 2]")
             .replace("eager_threshold = 4000\nhandshake = \"400 ns\"\n", "");
-        // Class 1 within nodes, class 2 between them.
+        // Pairs within nodes have class 1, and pairs between nodes have class 2.
         let rows = "class = [[1, 1, 2, 2], [1, 1, 2, 2], [2, 2, 1, 1], [2, 2, 1, 1]]";
         let costs = &PAIRS[PAIRS.find("[[cost]]").unwrap()..];
         std::fs::write(directory.path().join("pairs.toml"), format!("{rows}\n{costs}")).unwrap();
         let fair = text.replace("[inter_node]", "[inter_node]\nlaw = \"fair\"");
         let platform = Platform::load(Document::parse(&name, &fair).unwrap(), &[]).unwrap();
-        // Class 1 has 2 GB/s and 2 us, class 2 at most 1 GB/s and at least 8 us. A handshake takes the level's latency.
+        // Class 1 has 2 GB/s and 2 us. Class 2 has at most 1 GB/s and at least 8 us. A handshake takes the latency of
+        // the level.
         let capacity = platform.link(Level::InterNode).occupancy().capacity;
         assert_eq!(capacity.map(|rate| rate.get()), Some(1_000_000_000));
         let classes = platform.pairs.as_ref().unwrap();
@@ -234,14 +238,15 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
             let row = of.pairs.as_ref().unwrap().row(from, to, Level::InterCmp, Bytes::new(8));
             row.map(|row| row.latency.as_ps() / 1000)
         };
-        // Cores 0 and 3 of a node are of class 1, and so are 4 and 7; 3 and 4 are on different nodes.
+        // Cores 0 and 3 of a node are a pair of class 1, and so are cores 4 and 7. Cores 3 and 4 are on different
+        // nodes.
         let of_node = machine(&format!("class = [[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]\n{costs}"));
         for machine in [&of_node, &of_node.with_shape(shape("5,2,2"))] {
             let found = [(0, 3), (3, 0), (4, 7), (0, 1), (3, 4), (0, 7)].map(|(from, to)| class(machine, from, to));
             assert_eq!(found, [Some(2000), Some(2000), Some(2000), None, None, None]);
         }
         assert!(of_node.with_shape(shape("2,4,2")).pairs.is_none());
-        // Of a CMP: 0 and 1, 2 and 3.
+        // Within a CMP, cores 0 and 1 are a pair of class 1, and so are cores 2 and 3.
         let of_cmp = machine(&format!("class = [[0, 1], [1, 0]]\n{costs}"));
         for machine in [&of_cmp, &of_cmp.with_shape(shape("2,4,2"))] {
             assert_eq!(

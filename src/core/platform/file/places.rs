@@ -1,4 +1,5 @@
-//! `[places.NAME]` of a platform file: domains of cores within a CMP, groups of nodes, and their costs.
+//! Tables `[places.NAME]` of a platform file: domains of cores within a CMP, groups of nodes, and costs of messages
+//! within domains and groups.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,16 +16,16 @@ use super::link::{CostKeys, LinkFile};
 /// Names of the places that every machine has.
 const RESERVED: [&str; 5] = ["core", "cmp", "socket", "node", "machine"];
 
-/// Greatest number of kinds of domains, and of kinds of groups.
+/// Greatest permitted number of kinds of domains, and of kinds of groups.
 const MOST_KINDS: usize = 8;
 
-/// `[places.NAME]`.
+/// Table `[places.NAME]` of a platform file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PlaceFile {
     /// Number of cores of a domain within a CMP.
     cores: Option<u32>,
-    /// Nodes of a group: a number, or the file that assigns them.
+    /// Number of nodes of a group, or name of the file that assigns nodes to groups.
     nodes: Option<NodesKey>,
     cache: Option<Bytes>,
     memory_bandwidth: Option<Bandwidth>,
@@ -44,7 +45,7 @@ pub(super) struct PlaceFile {
     interval: Option<Vec<super::link::IntervalFile>>,
 }
 
-/// `nodes = 16` or `nodes = "FILE"`.
+/// Key `nodes` of a place: `nodes = 16` or `nodes = "FILE"`.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum NodesKey {
@@ -52,16 +53,16 @@ enum NodesKey {
     File(String),
 }
 
-/// The places of a machine, and the costs of the pairs whose least common place is one of them.
+/// The places of a machine, and the costs of messages between cores whose least common place is one of these places.
 pub(super) struct StatedPlaces {
     pub places: Places,
-    /// Stated costs of each domain, then of each group.
+    /// Stated costs of each kind of domain, then of each kind of group.
     costs: Vec<Option<CostKeys>>,
 }
 
 impl StatedPlaces {
-    /// Reads and checks all places of a machine of `shape` with the level `between` nodes. A relative path is relative to
-    /// the platform file.
+    /// Reads and checks all places of a machine of `shape`. `between` is the level between nodes. A relative file name
+    /// is relative to the directory of the platform file.
     pub fn read(
         document: &Document,
         stated: &BTreeMap<String, PlaceFile>,
@@ -91,7 +92,7 @@ impl StatedPlaces {
             return Err(document.expected("places", expected, domains.len().max(groups.len())));
         }
         domains.sort_by_key(|(domain, _)| domain.cores);
-        // Of two nested kinds, the one with more groups is the smaller place.
+        // Of two nested kinds of groups, the kind with more groups has the smaller groups.
         groups.sort_by_key(|(group, _)| std::cmp::Reverse(count(group, shape.nodes)));
         for (key, has) in [
             ("cache", (|domain| domain.cache.is_some()) as fn(&Domain) -> bool),
@@ -119,10 +120,11 @@ impl StatedPlaces {
         Ok(StatedPlaces { places, costs })
     }
 
-    /// Returns the costs of pairs by their least common place, if these differ from the costs of the levels.
+    /// Returns the costs of messages by the least common place of the two cores, if these costs differ from the costs
+    /// of the levels.
     ///
-    /// A place without costs has those of the next larger place, and the largest place those of the level. Uplinks add
-    /// their latency.
+    /// A place without stated costs has the costs of the next larger place, and the largest place has the costs of the
+    /// level. The latencies of uplinks are added.
     pub fn classes(
         &self,
         document: &Document,
@@ -151,7 +153,7 @@ impl StatedPlaces {
             }
             of_classes.extend(of_level.into_iter().rev());
         }
-        // Pairs of nodes without a common group.
+        // This link is for pairs of nodes without a common group.
         of_classes.push(links[Level::InterNode as usize].clone());
         for (class, link) in of_classes.iter_mut().enumerate().skip(domains.len()) {
             *link = link.clone().with_added_latency(self.places.added_latency(class));
@@ -221,7 +223,7 @@ impl PlaceFile {
         Ok(NodeGroup { name: name.to_owned(), members, uplink_latency, uplink })
     }
 
-    /// Costs of the place's own; `None` if it states none.
+    /// Returns the costs that the place states; `None` if the place states no costs.
     fn costs(&self) -> Option<CostKeys> {
         let costs = CostKeys {
             handshake: self.handshake,
@@ -241,7 +243,7 @@ impl PlaceFile {
     }
 }
 
-/// Number of groups of a kind on a machine of `nodes` nodes.
+/// Returns the number of groups of a kind on a machine of `nodes` nodes.
 fn count(group: &NodeGroup, nodes: u32) -> usize {
     match &group.members {
         Members::Blocks(size) => nodes.div_ceil(*size) as usize,
@@ -271,7 +273,8 @@ fn check_groups(document: &Document, smaller: &NodeGroup, larger: &NodeGroup, no
         Members::Blocks(_) => None,
         Members::List(of) => Some(of.len() as u32),
     });
-    // Group of the larger kind, and its first node, by the group of the smaller kind.
+    // For each group of the smaller kind, the group of the larger kind that contains it, and the first node of the
+    // smaller group.
     let mut around = BTreeMap::new();
     for node in 0..listed.min().unwrap_or(nodes) {
         let (first, large) = *around.entry(smaller.of(node)).or_insert((node, larger.of(node)));
@@ -287,8 +290,8 @@ fn check_groups(document: &Document, smaller: &NodeGroup, larger: &NodeGroup, no
     Ok(())
 }
 
-/// Group of each node by the column `place` of a list. The first line names the columns, such as `node switch group`;
-/// each other line has the number of a node and the names of its groups.
+/// Returns the group of each node from the column `place` of a list. The first line of the list names the columns, such
+/// as `node switch group`. Each other line has the number of a node and the names of the node's groups.
 fn listed(lines: &Lines, place: &str, nodes: u32) -> Result<Vec<u32>, ConfigError> {
     let mut all = lines.iter();
     let Some((number, head)) = all.next() else {

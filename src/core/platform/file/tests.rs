@@ -1,4 +1,4 @@
-//! Semantics of platform files.
+//! Tests of the meaning of the keys of platform files.
 
 mod collectives;
 mod conditions;
@@ -11,7 +11,7 @@ use crate::units::{Bytes, SimSpan};
 
 use super::*;
 
-/// Required contents of a platform file, without `[inter_node]`.
+/// The required keys of a platform file, without the table `[inter_node]`.
 const MACHINE: &str = r#"
 name = "tiny"
 nct = [4, 2, 8]
@@ -30,7 +30,7 @@ fn document(text: &str) -> Document {
     Document::parse("x.toml", text).unwrap()
 }
 
-/// Text of an error without the line, which `errors_name_the_line_of_the_key` tests.
+/// Returns the message of an error without the line number, which `errors_name_the_line_of_the_key` tests.
 fn said(error: &ConfigError) -> String {
     let text = error.to_string();
     match text.split_once(".toml:") {
@@ -39,7 +39,7 @@ fn said(error: &ConfigError) -> String {
     }
 }
 
-/// A platform with `text` as its `[inter_node]`.
+/// Returns the platform with `text` as its table `[inter_node]`, or the error message.
 fn network(text: &str) -> Result<Platform, String> {
     Platform::load(document(&format!("{MACHINE}[inter_node]\n{text}")), &[]).map_err(|error| said(&error))
 }
@@ -48,12 +48,12 @@ fn network_error(text: &str) -> String {
     network(text).unwrap_err()
 }
 
-/// Error of a platform file that is correct except for `extra`.
+/// Returns the error message for a platform file that is correct except for the lines `extra`.
 fn error_with(extra: &str) -> String {
     said(&Platform::load(document(&format!("{MACHINE}{NETWORK}{extra}")), &[]).unwrap_err())
 }
 
-/// The error of a platform file in which `from` is replaced.
+/// Returns the error message for a correct platform file in which the text `from` is replaced.
 fn error_replacing(from: &str, to: &str) -> String {
     let text = format!("{MACHINE}{NETWORK}");
     assert!(text.contains(from), "{from}");
@@ -65,7 +65,8 @@ fn load_with(text: &str, overrides: &[&str]) -> Result<PlatformSource, String> {
     PlatformSource::load(document(text), &overrides).map_err(|error| said(&error))
 }
 
-/// Rows of a link: end, latency in ps, bytes per second.
+/// Returns, for each size interval of a link, its end in bytes, its latency in ps, and its bandwidth in bytes per
+/// second.
 fn rows(link: &crate::platform::Link) -> Vec<(u64, u64, u64)> {
     link.rows().iter().map(|row| (row.up_to.get(), row.latency.as_ps(), row.bandwidth.get())).collect()
 }
@@ -112,7 +113,7 @@ fn what_a_file_leaves_out_costs_nothing_and_limits_nothing() {
     assert_eq!((platform.core.poll, platform.core.post_overhead), (SimSpan::from_ns(100), SimSpan::ZERO));
     assert_eq!(platform.core.context_switch, SimSpan::ZERO);
     assert_eq!((platform.core.scale_factor, &platform.core.slowdown[..]), (1.0, &[1.0][..]));
-    // With 16 ranks on the node, each still has the core's own bandwidth.
+    // With 16 ranks on the node, each rank still has the memory bandwidth of a single core.
     assert_eq!(platform.core.memory_share(8, 16), 5e9);
     let link = platform.link(Level::InterNode);
     assert_eq!(
@@ -162,7 +163,7 @@ fn an_interval_says_only_what_its_level_does_not() {
     assert_eq!(link.row(Bytes::new(1)).latency, SimSpan::from_us(2));
 }
 
-/// Two intervals with values of their own, the second measured under load.
+/// Two size intervals with values of their own; the second size interval was measured under load.
 const MEASURED: &str = r#"
 [inter_node]
 contention = "measured"
@@ -201,7 +202,7 @@ fn an_override_of_a_level_reaches_every_interval_and_column() {
     assert!(link.rows().iter().all(|row| row.latency == SimSpan::from_us(2)));
     assert!(link.rows().iter().flat_map(|row| &row.columns).all(|column| column.latency == SimSpan::from_us(2)));
     assert_eq!(link.handshake(), SimSpan::from_us(2));
-    // The bandwidths are still those of the file, and the merged table contains the used values.
+    // The bandwidths are still the values of the file, and the merged table contains the values that the platform uses.
     assert_eq!(link.rows()[1].columns[2].bandwidth, Bandwidth::new(1_000_000_000).unwrap());
     assert_eq!(source.table["inter_node"]["latency"].as_str(), Some("2us"));
     assert_eq!(source.table["inter_node"]["interval"][0].get("latency"), None);
@@ -237,7 +238,7 @@ fn factors_scale_all_latencies_and_bandwidths_of_a_level() {
     assert_eq!(rows(link), [(1024, 500_000, 3_000_000_000), (END, 1_500_000, 6_000_000_000)]);
     let last = link.rows()[1].columns[2];
     assert_eq!((last.latency, last.bandwidth.get()), (SimSpan::from_us(4), 3_000_000_000));
-    // The handshake is a latency, too, stated or not, and is scaled once.
+    // The handshake is a latency, too. Whether the file states it or not, it is scaled once.
     assert_eq!(link.handshake(), SimSpan::from_ns(500));
     let stated = [&factors[..], &["platform.inter_node.handshake=3us"]].concat();
     let source = load_with(&format!("{MACHINE}{MEASURED}"), &stated).unwrap();
@@ -280,12 +281,12 @@ fn a_handshake_shorter_than_two_slots_is_the_lookahead() {
 fn errors_name_the_line_of_the_key() {
     let machine = MACHINE.trim_start();
     for (network, place) in [
-        // A value of a wrong kind, an unknown key, a missing key.
+        // The platform files have a value of a wrong kind, an unknown key, and a missing key.
         ("[inter_node]\nlatency = 7\nbandwidth = \"1 GB/s\"\n", "in inter_node.latency of x.toml:7; found 7"),
         ("[inter_node]\n\nlatenzy = 7\n", "in inter_node.latenzy of x.toml:8, did you mean \"latency\"?"),
         ("# A comment.\n[inter_node]\nbandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:7, a time"),
         ("inter_node.bandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:6, a time"),
-        // Keys that contradict each other.
+        // The platform files have keys that contradict each other.
         (
             "[inter_node]\nlaw = \"fair\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\nduplex = \"1 MB/s\"\n",
             "in inter_node.duplex of x.toml:10; found 1.000 MB/s",

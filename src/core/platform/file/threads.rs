@@ -1,4 +1,4 @@
-//! `threads` and `sibling_slowdown` of `[core]`.
+//! Keys `threads` and `sibling_slowdown` of the table `[core]` of a platform file.
 
 use crate::config::{ConfigError, Document};
 
@@ -6,7 +6,7 @@ use super::super::HardwareThreads;
 use super::CoreFile;
 use super::values::PerLoad;
 
-/// Hardware threads of a core.
+/// Returns the hardware threads of a core as the table `[core]` states them.
 pub(super) fn threads(document: &Document, core: &CoreFile) -> Result<HardwareThreads, ConfigError> {
     let count = core.threads.unwrap_or(1);
     let most = HardwareThreads::MOST;

@@ -1,4 +1,4 @@
-//! Forms of values that occur only in platform files.
+//! Types of values that occur only in platform files.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ pub(super) struct Factor(pub f64);
 impl Factor {
     /// Multiplies a time by the factor, rounded to a picosecond.
     pub fn of_span(self, span: SimSpan) -> SimSpan {
-        // Exact for a factor of 1: a double holds only 53 of the 64 bits.
+        // The product is exact for a factor of 1, because a double holds only 53 of the 64 bits.
         if self.0 == 1.0 { span } else { SimSpan::from_ps((span.as_ps() as f64 * self.0).round() as u64) }
     }
 
@@ -25,7 +25,7 @@ impl Factor {
         if self.0 == 1.0 { Some(bandwidth) } else { Bandwidth::new(scaled as u64) }
     }
 
-    /// Like [`Factor::of_bandwidth`], but at least one byte per second.
+    /// Multiplies a bandwidth as [`Factor::of_bandwidth`]; the result is at least one byte per second.
     pub fn of_capacity(self, bandwidth: Bandwidth) -> Bandwidth {
         self.of_bandwidth(bandwidth).or(Bandwidth::new(1)).expect("a byte a second is a bandwidth")
     }
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for Factor {
     }
 }
 
-/// One value for every load, or a list with one per load.
+/// One value for every load, or a list with one value per load.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PerLoad<T> {
     All(T),
@@ -72,7 +72,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for PerLoad<T> {
     }
 }
 
-/// Passes all values except lists to `T`, so their errors are those of a single value.
+/// Deserializes all values except lists as `T`, so that their errors are the errors of a single value.
 struct PerLoadVisitor<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for PerLoadVisitor<T> {

@@ -1,4 +1,4 @@
-//! Platform files: collectives.
+//! Tests of the keys of platform files about collectives.
 
 use crate::platform::{Algorithm, Collective, Library, Method};
 

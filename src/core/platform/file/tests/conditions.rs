@@ -1,4 +1,4 @@
-//! Platform files: protocol, progress, noise, unequal nodes.
+//! Tests of the keys of platform files about protocol, progress, noise and unequal nodes.
 
 use crate::platform::{NoiseDistribution, ProgressEngine, Site, Spread};
 

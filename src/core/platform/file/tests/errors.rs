@@ -1,4 +1,4 @@
-//! Texts of all errors of platform files.
+//! Tests of the texts of all errors in platform files.
 
 use proptest::prelude::*;
 

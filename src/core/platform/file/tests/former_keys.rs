@@ -1,4 +1,4 @@
-//! Former names of keys.
+//! Tests of former names of keys in platform files.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Platform files: adapters, copies, caches and memory.
+//! Tests of the keys of platform files about adapters, copies, caches and memory.
 
 use crate::platform::{Copies, CopyMemory, CopyTraffic, MemorySharing, Occupancy, Rails, Tolerance};
 use crate::units::Bandwidth;
@@ -118,10 +118,10 @@ fn what_is_between_cmps_is_stated_by_their_level() {
     let stated = near("contention = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
     assert_eq!(stated.heeded_memory(), rate(30.0).map(CopyMemory::of_interconnect));
     assert!(!stated.heeded_memory().unwrap().has_caches());
-    // It may be less than what a core copies.
+    // The capacity of the adapter may be less than the copy bandwidth of a core.
     let narrow = near("contention = \"fair\", copy_bandwidth = \"8 GB/s\", capacity = \"7 GB/s\"").unwrap();
     assert_eq!(narrow.heeded_memory(), rate(7.0).map(CopyMemory::of_interconnect));
-    // Other contention models ignore it.
+    // Other contention models than `fair` ignore the capacity.
     let other = near("copy_bandwidth = \"8 GB/s\", capacity = \"30 GB/s\"").unwrap();
     assert_eq!(other.heeded_memory(), None);
     assert_eq!(unread(&other), ["inter_cmp: copy_bandwidth capacity"]);
@@ -252,7 +252,7 @@ fn a_core_may_be_faster_within_caches() {
     );
 }
 
-/// Tables of a platform with unused keys, each with these keys.
+/// Returns the tables of a platform file that have keys without effect, each table with these keys.
 fn unread(platform: &Platform) -> Vec<String> {
     platform.unread.iter().map(|of| format!("{}: {}", of.table, of.keys.join(" "))).collect()
 }
@@ -265,12 +265,12 @@ fn keys_that_only_fair_reads_are_told_where_another_law_holds() {
     assert_eq!(with("share"), ["inter_node: gap capacity duplex"]);
     assert_eq!(with("queue"), ["inter_node: capacity duplex"], "this model reads the gap");
     assert_eq!(with("fair"), [""; 0]);
-    // Loads belong to another contention model.
+    // The key `loads` belongs to the contention model `measured`.
     let loads = "loads = [1, 2]\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
     let of = |contention: &str| unread(&network(&format!("contention = \"{contention}\"\n{loads}")).unwrap());
     assert_eq!([of("fair"), of("share")], [["inter_node: loads"]; 2]);
     assert_eq!(of("measured"), [""; 0]);
-    // The key is stated by an interval of a level within a node.
+    // A size interval of a level within a node states the key.
     let level = "intra_cmp = { copies = \"none\", interval = [{ latency = \"1 us\", bandwidth = \"1 GB/s\", copy_bandwidth = \"1 GB/s\", copy_count = 2 }] }";
     let text =
         format!("{MACHINE}{NETWORK}").replace("intra_cmp = { latency = \"400 ns\", bandwidth = \"4 GB/s\" }", level);
@@ -285,7 +285,7 @@ fn caches_count_where_a_level_within_a_node_is_fair() {
     let text = format!("{MACHINE}{NETWORK}{memory}");
     assert_eq!(load(&text), ["cmp: cache copy_traffic", "node: copy_bandwidth"]);
     assert_eq!(load(&text.replace("inter_cmp = {", "inter_cmp = { contention = \"fair\", ")), [""; 0]);
-    // Blocks that fit into a cache need its size under every contention model.
+    // Computing blocks whose data fit into a cache need the size of the cache under every contention model.
     let text = text.replace("memory_bandwidth = \"5 GB/s\" }", "memory_bandwidth = \"5 GB/s\", in_cache = {} }");
     assert_eq!(load(&text), ["cmp: copy_traffic", "node: copy_bandwidth"]);
 }
