@@ -29,7 +29,8 @@ fn ideal(ranks: u32) -> Platform {
     machine([ranks, 1, 1], Contention::Ideal)
 }
 
-/// Returns the time at which each of `ranks` ranks ends `collective` by `algorithm`. All ranks begin at 0 ns.
+/// Returns the time at which each of `ranks` ranks ends the collective `collective` with the algorithm `algorithm`. All
+/// ranks begin at 0 ns.
 fn by(algorithm: Algorithm, collective: Collective, ranks: u32, sizes: &Sizes) -> Vec<u64> {
     rooted(0, algorithm, collective, ranks, sizes)
 }
@@ -65,7 +66,8 @@ fn barrier() {
         assert_eq!(done(algorithm, 1), [0], "alone");
     }
 
-    // The algorithm has ⌈log2 p⌉ rounds. In each round every rank sends one message and receives one message.
+    // The dissemination algorithm has ⌈log2 p⌉ rounds for p ranks. In each round every rank sends one message and
+    // receives one message.
     assert_eq!(done(Dissemination, 2), [L; 2]);
     assert_eq!(done(Dissemination, 3), [2 * L; 3]);
     assert_eq!(done(Dissemination, 4), [2 * L; 4]);
@@ -117,7 +119,7 @@ fn bcast() {
     assert_eq!(rooted(2, Chain, Collective::Bcast, 3, &same(N)), [M, 2 * M, 0]);
 
     // The buffer has two halves of 480 B, and a message of a half takes H = L + 480. The root sends half 1 at 0 ns.
-    // Then both ranks exchange halves: half 0 leaves the root at 0 ns, and half 1 leaves rank 1 at H.
+    // Then the root and rank 1 exchange halves: half 0 leaves the root at 0 ns, and half 1 leaves rank 1 at H.
     let h = L + 480;
     assert_eq!(done(ScatterAllgather, 2), [2 * h, h]);
     // The buffer has three blocks, and a message of a block takes T = L + 320. Ranks 1 and 2 receive their blocks at T.
@@ -168,13 +170,13 @@ fn reduce() {
     // With root 2, both other ranks are leaves.
     assert_eq!(rooted(2, Binomial, Collective::Reduce, 3, &same(N)), [0, 0, M + 2 * C]);
 
-    // All ranks copy their input. A message of a half (480 B) takes H = L + 480, and combining a half takes 3 · 480 ns.
-    // Then rank 1 sends its half to rank 0.
+    // All ranks copy their input before the first round. A message of a half (480 B) takes H = L + 480, and combining a
+    // half takes 3 · 480 ns. Then rank 1 sends its half to rank 0.
     let (h, half) = (L + 480, 3 * 480);
     assert_eq!(done(Rabenseifner, 2), [K + h + half + h, K + h + half]);
     // The next round moves quarters: a message takes Q = L + 240, and combining takes 3 · 240 ns. All ranks have a
-    // combined quarter at E. Ranks 2 and 3 send their quarters to ranks 0 and 1. Then rank 1 sends two quarters to rank
-    // 0.
+    // combined quarter at time E. Ranks 2 and 3 send their quarters to ranks 0 and 1. Then rank 1 sends two quarters to
+    // rank 0.
     let (q, quarter) = (L + 240, 3 * 240);
     let e = K + h + half + q + quarter;
     assert_eq!(done(Rabenseifner, 4), [e + q + h, e + q, e, e]);
@@ -193,13 +195,13 @@ fn allreduce() {
         assert_eq!(done(algorithm, 1), [K], "alone, the input is copied");
     }
     let (h, half, q, quarter) = (L + 480, 3 * 480, L + 240, 3 * 240);
-    // With three ranks, rank 1 sends its data to rank 0, which has combined the data at F.
+    // With three ranks, rank 1 sends its data to rank 0, which has combined the data of both ranks at F.
     let f = K + M + C;
 
     assert_eq!(done(RecursiveDoubling, 2), [K + M + C; 2]);
     assert_eq!(done(RecursiveDoubling, 4), [K + 2 * (M + C); 4]);
-    // The data of rank 2 arrived at rank 0 at K + M. The data of rank 0 leave at F. Rank 0 then sends the result to
-    // rank 1.
+    // The data of rank 2 have already arrived at rank 0 at K + M. The data of rank 0 leave at F. Rank 0 then sends the
+    // result to rank 1.
     assert_eq!(done(RecursiveDoubling, 3), [f + C, f + C + M, f + M + C]);
 
     assert_eq!(done(Rabenseifner, 2), [K + h + half + h; 2]);
@@ -254,7 +256,7 @@ fn gather() {
     // With root 1, the relative ranks 0 to 3 are the ranks 1, 2, 3, 0. Rank 3 therefore receives the block of rank 0.
     assert_eq!(rooted(1, Binomial, Collective::Gather, 4, &same(N)), [0, M + two, 0, M]);
 
-    // The blocks have 100, 200 and 300 bytes. The last block arrives at 1300 ns.
+    // The blocks have 100, 200 and 300 bytes. The last of these blocks arrives at 1300 ns.
     let sizes = each(&[100, 200, 300]);
     assert_eq!(by(Linear, Collective::Gatherv, 3, &sizes), [1300, 0, 0]);
     assert_eq!(rooted(2, Linear, Collective::Gatherv, 3, &sizes), [0, 0, 1200]);
@@ -292,7 +294,7 @@ fn allgather() {
         assert_eq!(done(algorithm, 1), [K], "alone, one's own block is copied");
     }
     assert_eq!(done(Bruck, 1), [2 * K], "to the rotated buffer and back");
-    // All ranks copy their own block, then execute the same rounds.
+    // Each rank copies its own block into the result, and then all ranks execute the same rounds.
     assert_eq!(done(Ring, 2), [K + M; 2]);
     assert_eq!(done(Ring, 3), [K + 2 * M; 3]);
     assert_eq!(done(Ring, 4), [K + 3 * M; 4]);
@@ -302,7 +304,8 @@ fn allgather() {
     assert_eq!(done(RecursiveDoubling, 2), [K + M; 2]);
     assert_eq!(done(RecursiveDoubling, 4), [K + M + two; 4]);
     assert_eq!(done(RecursiveDoubling, 8), [K + M + two + L + 4 * N; 8]);
-    // The rounds send 1, 2, 4, … blocks, and the last round sends the remaining blocks. Then all p blocks are copied.
+    // The rounds of Bruck's algorithm send 1, 2, 4, … blocks, and the last round sends the remaining blocks. Then all p
+    // blocks are copied.
     assert_eq!(done(Bruck, 2), [K + M + 2 * K; 2]);
     assert_eq!(done(Bruck, 3), [K + M + M + 3 * K; 3]);
     assert_eq!(done(Bruck, 4), [K + M + two + 4 * K; 4]);
@@ -325,8 +328,8 @@ fn allgather_of_varying_blocks() {
     assert_eq!(done(Linear), [1900, 1900, 1600]);
     // Each rank sends its block to the previous rank. The message 1 → 0 arrives at 1600 ns, 2 → 1 at 1900 ns and 0 → 2
     // at 1300 ns. In the round with distance 2, each rank sends its own block again. The message 0 → 1 leaves at 1600
-    // ns, 1 → 2 at 1900 ns and 2 → 0 at 1300 ns. These messages arrive at 2700, 3100 and 2600 ns. Copying all 600 B
-    // takes 1200 ns.
+    // ns, 1 → 2 at 1900 ns and 2 → 0 at 1300 ns. The messages 0 → 1, 1 → 2 and 2 → 0 of this round arrive at 2700, 3100
+    // and 2600 ns. Copying all 600 B takes 1200 ns.
     assert_eq!(done(Bruck), [3800, 3900, 4300]);
     assert_eq!(done(RecursiveDoubling), done(Bruck));
 }
@@ -343,13 +346,13 @@ fn alltoall() {
     assert_eq!(done(Pairwise, 2), [K + M; 2]);
     assert_eq!(done(Pairwise, 3), [K + 2 * M; 3]);
     assert_eq!(done(Pairwise, 4), [K + 3 * M; 4]);
-    // Each rank first rotates its p blocks. In round k, the blocks whose distance has bit k set are packed and sent. At
-    // the end, p blocks are rotated back.
+    // In Bruck's alltoall each rank first rotates its p blocks. In round k, each rank packs and sends the blocks whose
+    // distance to their destination has bit k set. At the end, each rank rotates its p blocks back.
     assert_eq!(done(Bruck, 2), [2 * K + (K + M) + 2 * K; 2]);
-    // Of the distances 1 and 2, bit 0 is set in 1 and bit 1 is set in 2.
+    // With three ranks, blocks have the distances 1 and 2: bit 0 is set in 1 and bit 1 is set in 2.
     assert_eq!(done(Bruck, 3), [3 * K + 2 * (K + M) + 3 * K; 3]);
     assert_eq!(done(Bruck, 4), [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K; 4]);
-    // Of the distances 1 to 4, bit 0 is set in 1 and 3, bit 1 in 2 and 3, and bit 2 in 4.
+    // With five ranks, blocks have the distances 1 to 4: bit 0 is set in 1 and 3, bit 1 in 2 and 3, and bit 2 in 4.
     assert_eq!(done(Bruck, 5), [5 * K + 2 * (2 * K + L + 2 * N) + (K + M) + 5 * K; 5]);
 }
 
@@ -358,13 +361,14 @@ fn blocks_of_bruck_cost_time_beside_their_bytes() {
     let mut platform = ideal(4);
     platform.collectives.block_overhead = SimSpan::from_ns(7);
     let done = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
-    // Each of two rounds packs two blocks and unpacks two blocks. At the end, four blocks are rotated one by one.
+    // In each of two rounds, each rank packs two blocks and unpacks two blocks. At the end, each rank rotates four
+    // blocks one by one.
     assert_eq!(done, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7; 4]);
     // In each of the two rounds, the blocks are described by one datatype, which has an overhead.
     platform.collectives.datatype_overhead = SimSpan::from_ns(50);
     let described = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
     assert_eq!(described, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7 + 2 * 50; 4]);
-    // Algorithms that move contiguous buffers use no datatype and have no such overhead.
+    // Algorithms that move contiguous buffers use no datatype and have no overhead for datatypes.
     let allgather = all(&platform, Algorithm::Bruck, Collective::Allgather, 4, &same(N));
     assert_eq!(allgather, by(Algorithm::Bruck, Collective::Allgather, 4, &same(N)));
 }
@@ -409,8 +413,8 @@ fn scan() {
     assert_eq!(done(Chain, 2), [K, K + M + C]);
     assert_eq!(done(Chain, 4), [K, K + (M + C), K + 2 * (M + C), K + 3 * (M + C)]);
 
-    // Each rank copies its input twice, as the result and as the sum. Data from lower ranks are combined with the
-    // result and the sum. Data from higher ranks are combined only with the sum.
+    // Each rank copies its input twice, as the result and as the sum. In a scan, data from lower ranks are combined
+    // with the result and with the sum. In a scan, data from higher ranks are combined only with the sum.
     assert_eq!(done(RecursiveDoubling, 1), [2 * K]);
     let a = 2 * K + M + C;
     assert_eq!(done(RecursiveDoubling, 2), [a, a + C]);
@@ -433,7 +437,8 @@ fn exscan() {
     assert_eq!(done(Chain, 3), [0, step, step + M]);
     assert_eq!(done(Chain, 4), [0, step, 2 * step, 2 * step + M]);
 
-    // As a scan, but the first data from lower ranks are copied instead of combined. Rank 0 has no output.
+    // An exclusive scan is a scan in which the first data from lower ranks are copied instead of combined. Rank 0 has
+    // no output.
     assert_eq!(done(RecursiveDoubling, 1), [K]);
     let a = K + M + C;
     assert_eq!(done(RecursiveDoubling, 2), [a, a + K]);
@@ -491,9 +496,9 @@ fn what_is_between_nodes_goes_on_while_a_rank_works_within_its_node() {
     platform.spread_ranks(&Placement::Block.sites(platform.shape, 4, false).unwrap());
     let line = |rank| Line::Collective(part(Collective::Reduce, rank, 4, same(2 * s)));
     let programs: Vec<_> = (0..4).map(|rank| vec![line(rank)]).collect();
-    // The second rank of each node sends both segments at once, and both segments arrive at 10 + S. The leaders combine
-    // the first segment in 3 S. While the first segment of the other node is transferred, which takes 1000 ns and S ns
-    // in pieces of 8 KiB, the leaders combine the second segment in 3 S. The leaders never wait afterwards. Rank 0
-    // combines two more segments, received from the other node.
+    // The second rank of each node sends both segments at once, and both segments arrive at 10 + S. The first rank
+    // (leader) of each node combines the first segment in 3 S. While the first segment of the other node is
+    // transferred, which takes 1000 ns and S ns in pieces of 8 KiB, the leaders combine the second segment in 3 S. The
+    // leaders of the nodes never wait afterwards. Rank 0 combines two more segments, received from the other node.
     assert_eq!(line_clocks(&platform, &programs), [10 + 13 * s, 0, 10 + 7 * s, 0]);
 }

@@ -1,6 +1,6 @@
-//! Expected times with additional conditions, computed by hand. The conditions are connection set-up, copies of
-//! unexpected messages, credits, progress, noise, and unequal nodes. A byte takes 1 ns. Latencies are 10 ns within a
-//! CMP, 100 ns between CMPs and 1000 ns between nodes. Comments give times in ns.
+//! Expected times with additional conditions of the platform, computed by hand. The conditions are connection set-up,
+//! copies of unexpected messages, credits, progress, noise, and unequal nodes. A byte takes 1 ns. Latencies are 10 ns
+//! within a CMP, 100 ns between CMPs and 1000 ns between nodes. Comments give times in ns.
 
 #[path = "conditions/order.rs"]
 mod order;
@@ -46,8 +46,8 @@ fn the_first_message_of_a_pair_waits_for_its_connection() {
         let expect =
             |scripts: &[Vec<Do>], expected: &[u64]| assert_eq!(clocks(&platform, scripts), expected, "{law:?}");
         expect(&[vec![Send(1, 50)], vec![Recv(0)]], &[0, 6050]);
-        // The second message is sent while the connection is set up, and does not overtake the first message. A later
-        // message uses the existing connection.
+        // The second message of the pair is sent while the connection is set up, and does not overtake the first
+        // message. A later message uses the existing connection.
         let twice = [vec![Send(1, 0), Send(1, 0)], vec![Recv(0), Recv(0)]];
         expect(&twice, &[0, 6000]);
         let later = [vec![Send(1, 50), Compute(20_000), Send(1, 50)], vec![Recv(0), Recv(0)]];
@@ -88,14 +88,15 @@ fn an_eager_message_without_a_credit_is_a_rendezvous() {
     // The third message has no credit and waits for its receive at 10000 ns. The grant arrives at 10400 ns, and the
     // transfer takes 1000 + 50 ns. The sender is informed of the end at 10400 + 1000 + 400 ns.
     assert_eq!(clocks(&platform, &[sends(3), [vec![Compute(10_000)], receives(3)].concat()]), [11_800, 11_450]);
-    // The first two messages are received at 1050 ns, and their credits return at 1450 ns. This is too late for a third
-    // message that is sent at once: its request arrives at 1000 ns after the first two messages, the receive is posted
-    // at 1050 ns, and the grant arrives at 1450 ns. The credits are in time for a message at 2000 ns.
+    // The first two messages are received at 1050 ns, and their credits return at 1450 ns. At 1450 ns the credits
+    // return too late for a third message that is sent at once: its request arrives at 1000 ns after the first two
+    // messages, the receive is posted at 1050 ns, and the grant arrives at 1450 ns. The credits are in time for a
+    // message at 2000 ns.
     assert_eq!(clocks(&platform, &[sends(3), receives(3)]), [2850, 2500]);
     let later = [sends(2), vec![Compute(2000)], sends(2)].concat();
     assert_eq!(clocks(&platform, &[later, receives(4)]), [2000, 3050]);
-    // The main program sends at 0 ns and the strand sends at 500 ns. The earlier message uses the only credit,
-    // regardless of the order in which the simulator executes the two.
+    // The main program sends at 0 ns and the strand sends at 500 ns. The message at 0 ns uses the only credit,
+    // regardless of the order in which the simulator executes the two sends.
     let one = with(Protocol { credits: Some(1), ..Protocol::default() });
     let sender = vec![StartApart(vec![Compute(500), Send(1, 50)]), Send(1, 50), WaitAll];
     let receiver = vec![StartApart(vec![Recv(0)]), Recv(0), WaitAll];
@@ -160,7 +161,7 @@ fn an_exchange_overlaps_with_computing_as_progress_allows() {
     let script = |other| vec![Irecv(other), Isend(other, 600), Compute(10_000), WaitAll];
     let ends = |kind| clocks(&progress(kind), &[script(1), script(0)]);
     assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
-    // The request is granted at 10000 ns, and the transfer ends at 10400 + 1000 + 600 ns.
+    // The request of the rendezvous is granted at 10000 ns, and the transfer ends at 10400 + 1000 + 600 ns.
     assert_eq!(ends(ProgressEngine::Call), [12_000; 2]);
     // The progress thread uses half of the core, so computing takes twice as long.
     assert_eq!(ends(HALF), [20_000; 2]);
@@ -175,7 +176,8 @@ fn a_strand_goes_on_in_calls_where_calls_make_progress() {
     assert_eq!(ends(ProgressEngine::Hardware), [10_000; 2]);
     // The first exchange of the collective ends at 1050 ns, and the second exchange starts at 10000 ns.
     assert_eq!(ends(ProgressEngine::Call), [11_050; 2]);
-    // MPI_Test at 2000 ns starts the second exchange, which ends at 3050 ns. The rank notices the end at 10100 ns.
+    // MPI_Test at 2000 ns starts the second exchange, which ends at 3050 ns. The rank of the collective notices the end
+    // at 10100 ns.
     let looks = |other| vec![steps(other), Compute(2000), Test, Compute(8000), WaitAll];
     assert_eq!(clocks(&progress(ProgressEngine::Call), &[looks(1), looks(0)]), [10_100; 2]);
 }
@@ -193,8 +195,8 @@ fn a_core_copies_in_calls_where_calls_make_progress() {
     // ns, and the data are copied from 5020 to 5720 ns.
     let large = [vec![Send(1, 700)], vec![Irecv(0), Compute(5000), WaitAll]];
     assert_eq!(clocks(&platform, &large), [5720, 5720]);
-    // The request is granted at once at 50 ns, and the head of the data arrives at 70 ns. The copy begins at 5050 ns,
-    // when the receiver calls MPI, and is part of the receiver's critical path from this time on.
+    // The request of the rendezvous is granted at once at 50 ns, and the head of the data arrives at 70 ns. The copy
+    // begins at 5050 ns, when the receiver calls MPI, and is part of the receiver's critical path from this time on.
     let granted = [vec![Send(1, 700)], vec![Compute(50), Irecv(0), Compute(5000), WaitAll]];
     let (outcome, _) = run_with(&platform, &granted, 1).unwrap();
     assert_eq!(outcome.predicted, at(5750));
@@ -208,7 +210,7 @@ fn a_slow_node_shows() {
     let mut platform = machine([2, 1, 1], Contention::Share);
     platform.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], ..NodeFactors::default() };
     assert_eq!(clocks(&platform, &[vec![Compute(1000)], vec![Compute(1000)]]), [1000, 2000]);
-    // One CMP of the slow node is even slower.
+    // One CMP of the slow node is even slower than the other CMPs of the node.
     let mut of_cmps = machine([2, 2, 1], Contention::Share);
     let cmp_rate = [((1, 1), 0.5)].into();
     of_cmps.conditions.nodes = NodeFactors { rate: vec![1.0, 0.5], cmp_rate, ..NodeFactors::default() };
@@ -236,8 +238,8 @@ fn over_seeds(platform: &Platform, scripts: &[Vec<Do>]) -> (f64, f64) {
     (mean, (ends.iter().map(|end| (end - mean).powi(2)).sum::<f64>() / 999.0).sqrt())
 }
 
-/// Asserts that the mean is within three standard errors of the expected mean, and that the standard deviation is
-/// within three of its standard errors (1 / √2000) of the expected deviation.
+/// Asserts that the mean of the predicted times is within three standard errors of the expected mean, and that the
+/// standard deviation is within three of its standard errors (1 / √2000) of the expected deviation.
 fn near((mean, deviation): (f64, f64), expected: (f64, f64)) {
     let off = (mean - expected.0).abs();
     assert!(off < 3.0 * expected.1 / 1000f64.sqrt(), "mean {mean}, expected {}", expected.0);
@@ -254,8 +256,8 @@ fn noise_has_the_mean_and_the_deviation_that_are_stated() {
         let mut platform = machine([2, 1, 1], Contention::Share);
         let spread = |deviation| Spread { distribution, deviation };
         // 10 ms of work are interrupted by one detour of 10 us per millisecond of elapsed time, so the work takes 10 /
-        // (1 - 0.01) ms. The 10.1 detours have a standard deviation of 5 us each. The number of detours varies by one,
-        // which adds a deviation of 3 us.
+        // (1 - 0.01) ms. The lengths of the 10.1 detours have a standard deviation of 5 us each. The number of detours
+        // varies by one, which adds a deviation of 3 us.
         let noise = SystemNoise { period: ns(1_000_000), length: ns(10_000), spread: spread(0.5) };
         platform.conditions.noise.system = Some(noise);
         let expected = (10_101_010.0, (10.1f64 * 5000.0 * 5000.0 + 3000.0 * 3000.0).sqrt());

@@ -98,7 +98,7 @@ fn what_leaves_by_one_adapter_waits_for_it() {
     let platform = network(3, row(1000), |_| {});
     let end = 201_000;
     let outcome = charged(&platform, &scripts, Level::InterNode, end, &[(Resource::AdapterOut, 100_000)]);
-    // 200,000 bytes leave through one of three adapters and arrive through the two other adapters.
+    // In this run 200,000 bytes leave through one of three adapters and arrive through the two other adapters.
     let [out, into] = [SharedKind::AdapterOut, SharedKind::AdapterIn].map(|kind| used(&outcome, kind));
     assert_eq!((out.count, out.greatest, into.greatest), (3, Some(1.0), Some(0.5)));
     is(out.busiest, 200.0 / 201.0);
@@ -117,7 +117,7 @@ fn an_incast_waits_for_the_adapter_inwards() {
     scripts.push(vec![Irecv(0), Irecv(1), Irecv(2), Irecv(3), WaitAll]);
     let platform = network(5, row(1000), |_| {});
     charged(&platform, &scripts, Level::InterNode, 401_000, &[(Resource::AdapterIn, 300_000)]);
-    // With the rendezvous protocol, the run ends two handshakes later.
+    // With the rendezvous protocol instead of the eager protocol, the run ends two handshakes later.
     let link = platform.link(Level::InterNode).clone();
     let rendezvous = Link::new(Contention::Fair, Bytes::ZERO, ns(1000), vec![row(1000)]);
     let platform = with_link(platform, Level::InterNode, rendezvous.occupying(link.occupancy().clone()));
@@ -178,13 +178,13 @@ fn both_ways_small_messages_may_share_one_gap() {
     let both = |other: u32| [vec![Irecv(other); 20], vec![Isend(other, 8); 20], vec![WaitAll]].concat();
     let scripts = [both(1), both(0)];
     let platform = |gap: Option<u64>| network(2, Row { gap: ns(92), ..row(1000) }, |of| of.duplex_gap = gap.map(ns));
-    // If no gap or half of the gap also counts for the other direction, each direction has as many messages per second
-    // as a direction alone.
+    // If nothing, or only half, of the gap of a message also counts for the other direction, each direction transfers
+    // as many messages per second as a direction alone.
     for gap in [None, Some(46)] {
         charged(&platform(gap), &scripts, Level::InterNode, 2908, &[(Resource::Gap, 1900)]);
     }
-    // If the whole gap counts for both directions, outgoing messages hold the adapter until 20 x 92 = 1840 ns. Then
-    // twenty messages arrive, the last one at 1840 + 19 x 92 = 3588 ns instead of 2900 ns.
+    // If the whole gap of a message counts for both directions, outgoing messages hold the adapter until 20 x 92 = 1840
+    // ns. Then twenty messages arrive, the last one at 1840 + 19 x 92 = 3588 ns instead of 2900 ns.
     let expected = [(Resource::Gap, 1900), (Resource::Duplex, 688)];
     charged(&platform(Some(92)), &scripts, Level::InterNode, 3596, &expected);
 }
@@ -200,7 +200,7 @@ fn a_window_within_a_node_waits_for_the_core() {
         is(core.busiest, 4000.0 / end as f64);
         is(core.mean, 2000.0 / end as f64);
     }
-    // The sender's core copies, and each message leaves when its copy begins.
+    // The sender's core copies the data of each message, and a message leaves when its copy begins.
     let link = copying(2, 5000).link(Level::IntraCmp).clone();
     let sender = link.clone().occupying(Occupancy { copies: Copies::Sender, ..link.occupancy().clone() });
     let platform = with_link(copying(2, 5000), Level::IntraCmp, sender);
@@ -239,8 +239,8 @@ fn copies_beyond_caches_wait_for_what_others_use_of_memory() {
 
 #[test]
 fn where_a_law_judges_once_it_is_told_what_changed_under_way() {
-    // Both messages leave through one adapter, the second message 10 ns later. The messages arrive through different
-    // adapters.
+    // Both messages of rank 0 leave through one adapter, the second message 10 ns later. The two messages arrive
+    // through different adapters.
     let scripts = [vec![Isend(1, 1000), Compute(10), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];
     for (law, part) in [(Contention::Share, 0.5), (Contention::Queue, 0.25)] {
         for workers in 1..=3 {

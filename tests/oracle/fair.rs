@@ -1,6 +1,6 @@
 //! Expected times in the `fair` contention model, computed by hand. A byte takes 1 ns. Latencies are 10 ns within a
-//! CMP, 100 ns between CMPs and 1000 ns between nodes. The slots in which bandwidth shares are constant have a length
-//! of 500 ns. Comments give times in ns unless they state another unit.
+//! CMP, 100 ns between CMPs and 1000 ns between nodes. Bandwidth shares are constant during slots of virtual time with
+//! a length of 500 ns. Comments give times in ns unless they state another unit.
 
 #[path = "fair/solver.rs"]
 mod solver;
@@ -98,7 +98,7 @@ fn those_that_meet_at_one_node_share_its_adapter() {
 #[test]
 fn in_a_chain_each_end_has_its_own_share() {
     // Rank 0 sends to ranks 2 and 3, and rank 1 sends to rank 3. Two flows share the adapter of rank 0, and two flows
-    // share the adapter of rank 3. All flows have half of the bandwidth.
+    // share the adapter of rank 3. All three flows have half of the bandwidth of an adapter.
     let scripts = [
         vec![Isend(2, 1_000_000), Isend(3, 1_000_000), WaitAll],
         vec![Send(3, 500_000)],
@@ -176,8 +176,8 @@ fn both_directions_share_what_they_have_together() {
     // An adapter has 1.25 GB/s for both directions together, so each direction has 0.625 GB/s.
     let duplex = with_adapters(nodes(3), |wire| wire.duplex = rate(1.25));
     near(&clocks(&duplex, &both), &[1_601_000; 2], 500);
-    // In a ring, rank 0 sends to rank 1, rank 1 to rank 2 and rank 2 to rank 0. Each adapter has the same load as
-    // before.
+    // In a ring of three nodes, rank 0 sends to rank 1, rank 1 to rank 2 and rank 2 to rank 0. Each adapter sends one
+    // message and receives one message, as in the exchange of two ranks.
     let ring = |to: u32, from: u32| vec![Irecv(from), Isend(to, 1_000_000), WaitAll];
     near(&clocks(&duplex, &[ring(1, 2), ring(2, 0), ring(0, 1)]), &[1_601_000; 3], 500);
     // With a limit of 1 GB/s per pair of nodes, the two messages of a pair share 1 GB/s. The messages of the ring do
@@ -230,8 +230,8 @@ fn a_small_message_holds_an_adapter_for_its_gap_and_its_bytes_out_and_in() {
     assert_eq!(clocks(&platform, &incast)[3], 1000 + 2 * 28 + 8);
     // Without a gap, messages hold the adapter only for their bytes.
     assert_eq!(clocks(&nodes(4), &scripts)[1..], [1008, 1016, 1024]);
-    // Requests and grants of a rendezvous do not hold an adapter. Rank 1 sends its grant to rank 0 at 1000 ns without
-    // waiting.
+    // Requests and grants of a rendezvous are control messages and do not hold an adapter. Rank 1 sends its grant to
+    // rank 0 at 1000 ns without waiting.
     let link = Link::new(Contention::Fair, Bytes::new(4), ns(1000), vec![Row { gap: ns(20), ..row(1000) }]);
     let platform = with_link(nodes(2), Level::InterNode, link);
     assert_eq!(
@@ -264,8 +264,8 @@ fn both_directions_hold_what_an_adapter_has_together() {
 
 #[test]
 fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
-    // A single message takes the time of a ping-pong. The message has at most 0.5 GB/s and the adapter has 2 GB/s, so a
-    // gap of 900 ns counts as 1800 bytes.
+    // A single message takes as long as in a ping-pong without other messages. The message has at most 0.5 GB/s and the
+    // adapter has 2 GB/s, so a gap of 900 ns counts as 1800 bytes.
     let row = Row { gap: ns(900), bandwidth: rate(0.5).unwrap(), ..row(1000) };
     let link = Link::new(Contention::Fair, Bytes::MAX, ns(1000), vec![row]);
     let platform = with_link(nodes(2), Level::InterNode, link);
@@ -278,7 +278,8 @@ fn a_felt_message_holds_an_adapter_for_its_gap_and_its_bytes() {
         clocks(&platform, &[send, receive])[1]
     };
     assert_eq!(window(1), 21_000);
-    // Each message holds the adapter for 900 ns and 5000 ns, so a hundred messages hold it for 590 us.
+    // Each message of the sequence holds the adapter for 900 ns and 5000 ns, so a hundred messages hold the adapter for
+    // 590 us.
     near(&[window(100)], &[591_000], 600);
     // A gap that counts as less than a twentieth of the message's bytes is ignored, as 1,800 of 200,000 bytes.
     let scripts = [vec![Isend(1, 200_000); 10], vec![Irecv(0); 10]].map(|mut lines| {
@@ -343,7 +344,7 @@ fn a_message_that_waited_for_its_receive_is_copied_then() {
 #[test]
 fn a_sender_that_copies_goes_on_after_it() {
     let platform = copying(Copies::Sender, 5000);
-    // The sender's core copies, so the send returns after 1000 ns. The message takes 1010 ns as before.
+    // If the sender's core copies the data, the send returns after 1000 ns. The message still takes 1010 ns.
     assert_eq!(clocks(&platform, &[vec![Send(1, 1000)], vec![Recv(0)]]), [1000, 1010]);
     // If the rank sends two messages at once, the second message is copied from 1000 to 2000 ns and arrives at 2010 ns.
     let scripts = [vec![Isend(1, 1000), Isend(2, 1000), WaitAll], vec![Recv(0)], vec![Recv(0)]];

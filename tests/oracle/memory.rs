@@ -66,8 +66,8 @@ fn buffers_that_fit_the_cache_are_copied_at_the_cores_speed() {
 fn copies_beyond_the_cache_share_the_memory_of_a_cmp() {
     for (eager, handshakes) in [(5000, 0), (0, 20)] {
         let node = cached(copying([1, 1, 8], eager), 0);
-        // Without a cache, two bytes are moved per copied byte. All copies together have 1 GB/s, which is the rate of
-        // one core.
+        // Without a cache, two bytes are moved per copied byte. All copies of a CMP together have 1 GB/s, which is the
+        // rate of one core.
         assert_eq!(received(&node, &pairs(1, 1)), [1010 + handshakes]);
         assert_eq!(received(&node, &pairs(2, 1)), [2010 + handshakes; 2]);
         assert_eq!(received(&node, &pairs(4, 2)), [8010 + handshakes; 4]);
@@ -120,11 +120,11 @@ fn copies_between_nodes_move_the_receivers_memory() {
     // sufficient for one core. With write-allocate, the copy has two thirds of the core's rate.
     assert_eq!(clocks(&of(5000, 0), &one)[2], 2000);
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &one)[2], 2500);
-    // Both messages share the adapters and the memory until 3000 ns.
+    // The two messages share the adapters and the memory until 3000 ns.
     assert_eq!(clocks(&of(5000, 0), &two)[2..], [3000; 2]);
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &two)[2..], [4000; 2]);
     assert_eq!(clocks(&with_memory(of(5000, 2000), three), &two)[2..], [3000; 2], "their buffers are in the cache");
-    // Afterwards the same core copies a message from its own node.
+    // After the message from the other node, the same core copies a message from its own node.
     let then = [vec![Send(2, 1000)], vec![], vec![Recv(0), Recv(3)], vec![Send(2, 1000)]];
     assert_eq!(clocks(&with_memory(of(5000, 0), three), &then)[2], 1000 + 1500 + 1500);
     // If a receive is posted after its message has arrived, the copy begins when the receive is posted.
@@ -207,8 +207,8 @@ fn what_code_moves_drives_buffers_out_of_the_caches() {
         received(&with_memory(node, change), &[sender, vec![Recv(0), Recv(0)]])
     };
     assert_eq!(end(Code(1000), &|_| ()), [8010]);
-    // With a larger cache, everything fits. Code that is not memory-bound and blocks of described applications move no
-    // data through the cache.
+    // With a larger cache, the buffers and the data of the code fit into the cache. Code that is not memory-bound and
+    // blocks of described applications move no data through the cache.
     assert_eq!(end(Code(1000), &|memory| memory.cache = Bytes::new(3000)), [5010]);
     assert_eq!(end(Code(1000), &|memory| memory.code = 0), [5010]);
     assert_eq!(end(Compute(1000), &|_| ()), [5010]);
@@ -224,7 +224,8 @@ fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it
         clocks(&node, &vec![vec![Compute(before), Own(1000, 500), Own(1000, 500)]; ranks])
     };
     for before in [0, 300] {
-        // Each copy moves 2000 bytes at 2 GB/s. Two ranks share this bandwidth.
+        // Each copy moves 2000 bytes at 2 GB/s. Two ranks that copy at the same time share the memory bandwidth of 2
+        // GB/s.
         assert_eq!(own(0, before, 1), [before + 2000]);
         assert_eq!(own(0, before, 2), [before + 4000; 2]);
         // If both buffers fit in the cache, no bytes are moved to or from memory. If one buffer fits, only the second
@@ -232,8 +233,8 @@ fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it
         assert_eq!(own(2000, before, 1), [before + 1000]);
         assert_eq!(own(1000, before, 1), [before + 500 + 1000]);
         // The cache has room for the buffers of one rank. Only the first copy of rank 0 is within the cache. The second
-        // copy of rank 0 begins at 500 ns, when the first copy of rank 1 is half complete. The copies share the memory
-        // bandwidth until 1500 ns, and the next two copies until 2500 ns.
+        // copy of rank 0 begins at 500 ns, when the first copy of rank 1 is half complete. The concurrent copies of the
+        // two ranks share the memory bandwidth until 1500 ns, and the next two copies until 2500 ns.
         assert_eq!(own(4000, before, 2), [before + 1000; 2]);
         assert_eq!(own(2000, before, 2), [before + 2500, before + 3000]);
     }
@@ -243,8 +244,8 @@ fn what_ranks_copy_to_themselves_goes_through_memory_where_caches_do_not_hold_it
     // A combination reads and writes one operand in memory. The other operand has just arrived and is in the cache.
     let combine = |cache| clocks(&cached(copying([1, 1, 2], 5000), cache), &[vec![Combine(1000, 500); 2]]);
     assert_eq!([combine(0), combine(1000)], [[2000], [1000]]);
-    // A copy of a message and a copy of the program are concurrent. Each copy moves 2000 bytes at 2 GB/s. The message's
-    // copy moves its first half without contention.
+    // A copy of a message and a copy of the program are concurrent. Each copy moves 2000 bytes at 2 GB/s. The copy of
+    // the message moves its first half without contention.
     let node = cached(copying([1, 1, 3], 5000), 0);
     let beside = [vec![Send(1, 1000)], vec![Recv(0)], vec![Compute(510), Own(1000, 500)]];
     assert_eq!(clocks(&node, &beside), [0, 1510, 2010]);
@@ -281,7 +282,7 @@ fn waiting_for_memory_is_contention_and_is_counted() {
     let copies = outcome.copies.unwrap();
     assert_eq!((copies.count, copies.memory_count, copies.bytes, copies.memory_bytes), (2, 2, 2000, 2000));
     assert_eq!((copies.moved_bytes, copies.busiest_bytes, copies.cmp_bytes_per_s), (4000, 4000, 2_000_000_000));
-    // Each copy took 1000 ns longer than the core alone would take, and waited for no earlier copy.
+    // Each of the two copies took 1000 ns longer than the core alone would take, and waited for no earlier copy.
     assert_eq!((copies.slowed, copies.waited), (SimSpan::from_ns(2000), SimSpan::ZERO));
     // Three messages arrive at once, and the cache holds all buffers. The second message waits for one copy, and the
     // third message waits for two copies.

@@ -37,7 +37,7 @@ fn overheads_are_paid_before_leaving_and_after_the_arrival() {
 
 #[test]
 fn what_a_message_holds_takes_the_cores_time_beside_their_overheads() {
-    // The overheads include 2 ns per byte at the sender and 0.5 ns per byte at the receiver.
+    // The core times of the message include 2 ns per byte at the sender and 0.5 ns per byte at the receiver.
     let [send_bandwidth, recv_bandwidth] = [500_000_000, 2_000_000_000].map(Bandwidth::new);
     let costly = Row { send_overhead: ns(30), recv_overhead: ns(7), send_bandwidth, recv_bandwidth, ..row(1000) };
     let of = |eager| {
@@ -226,7 +226,8 @@ fn a_small_message_does_not_overtake_a_large_one_of_the_same_pair() {
             Level::InterNode,
             Link::new(law, Bytes::MAX, ns(1000), vec![small.clone(), large.clone()]),
         );
-        // The large message is received first, although the head of the small message would arrive 8000 ns earlier.
+        // The large message of the sender is received first, although the head of the small message would arrive 8000
+        // ns earlier.
         let scripts = [vec![Send(1, 500), Send(1, 1)], vec![RecvAny, Clock, RecvAny, Clock]];
         let (_, saw) = run(&platform, &scripts);
         let sizes: Vec<_> = saw.iter().filter(|(_, saw)| matches!(saw, Saw::Got(..))).cloned().collect();
@@ -281,7 +282,7 @@ fn waitany_takes_the_first_to_complete_even_if_another_head_came_first() {
 #[test]
 fn a_test_sees_what_is_complete_at_its_time_and_a_failed_one_costs_a_poll() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // The message arrives at 1100 ns. The tests are at 1050 and 1150 ns.
+    // The message arrives at 1100 ns. The rank tests for the message at 1050 and 1150 ns.
     let scripts = [vec![Irecv(1), Compute(1050), Test, Clock, Test, Clock], vec![Send(0, 100)]];
     let saw = [Saw::Nothing, Saw::Clock(at(1150)), Saw::Got(0, 1, 100), Saw::Clock(at(1150))];
     assert_eq!(run(&platform, &scripts).1, saw.map(|saw| (0, saw)));
@@ -334,7 +335,7 @@ fn the_parts_of_a_rank_sum_to_its_clock() {
     let (outcome, _) = run(&platform, &scripts);
     let parts = outcome.per_rank[0].parts;
     assert_eq!((parts.compute, parts.send, parts.recv), (ns(11), ns(30), ns(7)));
-    // The clock is the sum of the costs in order: 11 + 30 + 1500 + 7 + 5 + 30 + 1003 + 7.
+    // The final clock of rank 0 is the sum of the costs in order: 11 + 30 + 1500 + 7 + 5 + 30 + 1003 + 7.
     assert_eq!(outcome.per_rank[0].clock, at(2593));
     for rank in &outcome.per_rank {
         assert_eq!(rank.clock.as_ps(), rank.parts.total().as_ps());
@@ -456,7 +457,8 @@ fn two_latencies() -> Platform {
 
 #[test]
 fn nodes_without_ranks_take_no_room() {
-    // State for the network adapters of all 2^32 nodes would need hundreds of gigabytes of memory.
+    // The engine must not allocate state for the network adapters of all 2^32 nodes, which would need hundreds of
+    // gigabytes of memory.
     let platform = machine([u32::MAX, 1, 1], Contention::Share);
     let sites = [0, u32::MAX - 1].map(|node| Site { node, cmp: 0, core: 0 }).to_vec();
     for workers in [1, 2, 3] {

@@ -10,7 +10,7 @@ use mcpsim::profile::{LevelParts, PathParts, TransferParts};
 use mcpsim::rank::SendMode;
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
-/// Asserts that the critical path of the run has these parts, for one worker and for several workers.
+/// Asserts that the critical path of the run has the parts `expected`, for one worker and for several workers.
 fn made_of(platform: &Platform, scripts: &[Vec<Do>], expected: PathParts) -> Outcome {
     let (outcome, _) = run(platform, scripts);
     assert_eq!(outcome.path.total(), outcome.predicted.since(at(0)), "the parts sum to the predicted time");
@@ -87,7 +87,7 @@ fn a_rendezvous_waits_for_the_request_and_the_grant() {
 #[test]
 fn a_rendezvous_whose_receive_comes_last_is_the_receivers_path_back_to_the_sender() {
     // The receive is posted at 2000 ns, the grant arrives at 2400 ns, and the transfer ends at 3900 ns at both ranks.
-    // The sender then computes.
+    // After the transfer the sender computes.
     let scripts = [vec![Compute(500), Send(1, 500), Compute(60)], vec![Compute(2000), Recv(0)]];
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(2060), levels, ..PathParts::default() };
@@ -106,16 +106,17 @@ fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(600), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
-    // An exchange posts its receive before the 20 ns of its send. The 20 ns are therefore not on the critical path.
+    // An exchange posts its receive before the core spends the 20 ns of the send. These 20 ns are therefore not on the
+    // critical path.
     let scripts = [vec![Send(1, 500), Recv(1)], vec![Compute(600), Exchange(0, 10, 0)]];
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
 }
 
 #[test]
 fn the_end_of_a_short_rendezvous_is_news_that_takes_a_handshake() {
-    // A synchronous message of 10 bytes is requested at 20 ns, and the grant arrives at 820 ns. The head arrives at
-    // 1820 ns and the last byte at 1830 ns. The sender learns of the end at 2220 ns, one control message after the head
-    // has arrived. The bytes are therefore not on the sender's critical path.
+    // The request of a synchronous message of 10 bytes leaves at 20 ns, and the grant arrives at 820 ns. The head
+    // arrives at 1820 ns and the last byte at 1830 ns. The sender learns of the end at 2220 ns, one control message
+    // after the head has arrived. The transfer of the bytes is therefore not on the sender's critical path.
     let scripts = [vec![IsendWith(1, 10, 0, SendMode::Synchronous), WaitAll, Compute(100)], vec![Recv(0)]];
     let levels = inter_node(parts(1000, 0, 0, 400 + 400 + 400));
     let expected = PathParts { compute: ns(100), send: ns(20), levels, ..PathParts::default() };

@@ -1,4 +1,5 @@
-//! Expected times, computed by hand, on machines with L3 domains and with groups of nodes: 1 ns per byte.
+//! Expected times of messages, computed by hand, on machines with L3 domains and with groups of nodes. A byte takes 1
+//! ns.
 
 use crate::support::Do::{Compute, Irecv, Isend, Recv, Send, WaitAll, Work};
 use crate::support::{Do, clocks, run_with};
@@ -6,7 +7,7 @@ use mcpsim::config::{Document, Override};
 use mcpsim::platform::{Level, MemoryShares, Platform, Shape, Site};
 use mcpsim::profile::SharedKind;
 
-/// Nodes of one CMP of four cores. Latencies are 10 ns within a CMP and 1000 ns between nodes.
+/// Platform file of nodes with one CMP of four cores. Latencies are 10 ns within a CMP and 1000 ns between nodes.
 const MACHINE: &str = r#"
 name = "tree"
 nct = [8, 1, 4]
@@ -25,7 +26,7 @@ latency = "1 us"
 bandwidth = "1 GB/s"
 "#;
 
-/// Loads the machine with places and other settings.
+/// Loads the machine with the places `places` and other settings.
 fn machine(places: &str, settings: &[&str]) -> Platform {
     load(places, settings).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -35,7 +36,8 @@ fn load(places: &str, settings: &[&str]) -> Result<Platform, mcpsim::config::Con
     Platform::load(Document::parse("tree.toml", &format!("{MACHINE}{places}")).unwrap(), &settings)
 }
 
-/// Returns the time in ns at which a message of `bytes` from `from` arrives at `to`, alone, with one rank per core.
+/// Returns the time in ns at which a message of `bytes` bytes from rank `from` arrives at rank `to`. There are no other
+/// messages and one rank per core.
 fn arrival(platform: &Platform, (from, to): (u32, u32), bytes: u64) -> u64 {
     let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); platform.shape.total_cores() as usize];
     scripts[from as usize] = vec![Send(to, bytes)];
@@ -62,9 +64,10 @@ uplink_latency = "250 ns"
 #[test]
 fn a_message_costs_what_the_least_common_place_of_its_cores_states() {
     let platform = machine(DOMAINS, &[]);
-    // Cores 0 and 1 share an L3 domain: 4 ns and 100 bytes at 2 GB/s. Cores 1 and 2 do not: 10 + 100 ns.
+    // Cores 0 and 1 share an L3 domain: a message of 100 bytes at 2 GB/s takes 4 + 50 ns. Cores 1 and 2 do not share an
+    // L3 domain: the message takes 10 + 100 ns.
     assert_eq!([(0, 1), (2, 3), (1, 2), (0, 3)].map(|pair| arrival(&platform, pair, 100)), [54, 54, 110, 110]);
-    // Cores 4 and 5 of the next node share one, too; cores 3 and 4 are on two nodes.
+    // Cores 4 and 5 of the next node share an L3 domain, too. Cores 3 and 4 are on different nodes.
     assert_eq!([(4, 5), (3, 4)].map(|pair| arrival(&platform, pair, 100)), [54, 1100]);
 }
 
@@ -72,8 +75,8 @@ fn a_message_costs_what_the_least_common_place_of_its_cores_states() {
 fn uplinks_add_their_latency_on_the_way_up_and_on_the_way_down() {
     let platform = machine(GROUPS, &[]);
     let node = |node: u32| 4 * node;
-    // Nodes 0 and 1 share a switch; 0 and 2 a group, so a message passes two uplinks of 100 ns; 0 and 4 share neither,
-    // so it passes two of 250 ns more.
+    // Nodes 0 and 1 share a switch. Nodes 0 and 2 share only a group, so a message passes two uplinks of 100 ns. Nodes
+    // 0 and 4 share neither a switch nor a group, so a message also passes two uplinks of 250 ns.
     let pairs = [1, 2, 3, 4, 7].map(|to| arrival(&platform, (node(0), node(to)), 50));
     assert_eq!(pairs, [1050, 1250, 1250, 1750, 1750]);
     // A factor on the latency between nodes also scales uplinks.
@@ -84,7 +87,7 @@ fn uplinks_add_their_latency_on_the_way_up_and_on_the_way_down() {
 #[test]
 fn control_messages_of_a_rendezvous_travel_the_same_distance() {
     let platform = machine(GROUPS, &["platform.inter_node.eager_threshold=10"]);
-    // Request, grant and transfer take one latency each.
+    // The request, the grant and the transfer of a rendezvous take one latency each.
     assert_eq!(arrival(&platform, (0, 4), 50), 3 * 1000 + 50);
     assert_eq!(arrival(&platform, (0, 16), 50), 3 * 1700 + 50);
 }
@@ -100,7 +103,8 @@ latency = "600 ns"
 interval = [{ up_to = 99, bandwidth = "1 GB/s" }, { bandwidth = "2 GB/s" }]
 "#;
     let platform = machine(places, &[]);
-    // Nodes 0 and 1, and 0 and 3, have the costs of the group; 0 and 4 those of the level.
+    // Messages between nodes 0 and 1, and between nodes 0 and 3, have the costs of the group. Messages between nodes 0
+    // and 4 have the costs of the level.
     let pairs = [4, 12, 16];
     assert_eq!(pairs.map(|to| arrival(&platform, (0, to), 50)), [650, 650, 1050]);
     assert_eq!(pairs.map(|to| arrival(&platform, (0, to), 100)), [650, 650, 1100]);
@@ -127,7 +131,8 @@ fn a_list_assigns_nodes_in_any_order() {
     assert_eq!(arrival(&platform.with_shape(shape(8)), (0, 24), 50), 1750);
 }
 
-/// Two senders of switch 0 and their receivers on switch 1, and the reverse direction if `both`.
+/// Creates scripts of two senders of switch 0 and their receivers on switch 1. If `both` is true, two ranks of switch 1
+/// also send to switch 0.
 fn across(both: bool, bytes: u64) -> Vec<Vec<Do>> {
     let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); 32];
     for (from, to) in [(0, 8), (4, 12)] {
@@ -151,8 +156,9 @@ fn transfers_share_an_uplink() {
         let places = format!("[places.switch]\nnodes = 2\nuplink_bandwidth = \"{bandwidth}\"\n");
         machine(&places, &["platform.inter_node.contention=fair"])
     };
-    // 100 MB each through adapters of 1 GB/s: together 2 GB/s pass an uplink of as much. Half of it takes twice as
-    // long. The reverse direction has a capacity of its own.
+    // Each rank sends 100 MB through an adapter of 1 GB/s, so together 2 GB/s pass an uplink of 2 GB/s. With half of
+    // this uplink bandwidth the messages take twice as long. The reverse direction of the uplink has a bandwidth of its
+    // own.
     for (bandwidth, both, expected) in [
         ("2 GB/s", false, 100_001_000),
         ("1 GB/s", false, 200_001_000),
@@ -172,7 +178,8 @@ fn an_uplink_delays_only_transfers_that_leave_the_group() {
     let places = "[places.switch]\nnodes = 2\nuplink_bandwidth = \"500 MB/s\"\n";
     let platform = machine(places, &["platform.inter_node.contention=fair"]);
     let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); 32];
-    // Node 0 sends 10 MB to node 1 at 1 GB/s, and node 2 sends 10 MB to node 4 at 500 MB/s, a limit of its uplink.
+    // Node 0 sends 10 MB to node 1 at 1 GB/s, and node 2 sends 10 MB to node 4 at 500 MB/s, to which its uplink limits
+    // the message.
     (scripts[0], scripts[4]) = (vec![Send(4, 10_000_000)], vec![Recv(0)]);
     (scripts[8], scripts[16]) = (vec![Send(16, 10_000_000)], vec![Recv(8)]);
     let found = clocks(&platform, &scripts);
@@ -191,8 +198,8 @@ nodes = 4
 uplink_bandwidth = "2 GB/s"
 "#;
     let platform = machine(places, &["platform.inter_node.contention=fair"]);
-    // Nodes 0 to 3 send to nodes 4 to 7: each pair of nodes may pass 1.5 GB/s, all four together 2 GB/s. 100 MB each
-    // take 200 ms.
+    // Nodes 0 to 3 send to nodes 4 to 7. Each pair of nodes may transfer 1.5 GB/s, and all four pairs together 2 GB/s.
+    // Each pair transfers 100 MB, which takes 200 ms.
     let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); 32];
     for node in 0..4 {
         scripts[4 * node] = vec![Send(4 * node as u32 + 16, 100_000_000)];
@@ -221,12 +228,13 @@ fn a_late_transfer_slows_an_uplink_from_its_start() {
     let mut scripts = across(false, 100_000_000);
     scripts[4].insert(0, Compute(50_000_000));
     let found = clocks(&platform, &scripts);
-    // Alone for 50 ms, then both at half: the first ends after 150 ms; the second has 50 MB left and ends after 200 ms.
+    // The first message is alone for 50 ms, and then both messages have half of the bandwidth. The first message ends
+    // after 150 ms. The second message has 50 MB left and ends after 200 ms.
     near(found[8], 150_001_000, 2000);
     near(found[12], 200_001_000, 2000);
 }
 
-/// The machine with the `fair` model within a CMP and 100 GB/s of memory per CMP.
+/// Settings of the machine with the contention model `fair` within a CMP and with 100 GB/s of memory bandwidth per CMP.
 const FAIR_NODE: [&str; 3] = [
     "platform.intra_cmp.contention=fair",
     "platform.cmp.memory_bandwidth=\"100 GB/s\"",
@@ -235,8 +243,9 @@ const FAIR_NODE: [&str; 3] = [
 
 #[test]
 fn each_l3_domain_holds_its_own_buffers() {
-    // Cores 0 and 1 exchange ten messages of 600 kB, and so do cores 2 and 3. The two buffers of a pair have 1.2 MB. The
-    // memory moves 2 bytes per byte copied at 0.5 GB/s: a copy beyond the cache takes 4 ns per byte instead of 1.
+    // Cores 0 and 1 exchange ten messages of 600 kB, and so do cores 2 and 3. The two buffers of a pair have 1.2 MB.
+    // The memory moves 2 bytes per copied byte at 0.5 GB/s, so a copy whose buffers are not in the cache takes 4 ns per
+    // byte instead of 1 ns.
     let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); 4];
     for first in [0_usize, 2] {
         scripts[first] = vec![Isend(first as u32 + 1, 600_000); 10];
@@ -251,9 +260,10 @@ fn each_l3_domain_holds_its_own_buffers() {
     };
     let domain = |cache: &str| format!("[places.l3]\ncores = 2\ncache = \"{cache}\"\n");
     let slow = ["platform.cmp.copy_bandwidth=\"500 MB/s\""];
-    // 1.3 MB per domain hold the buffers of a pair.
+    // A cache of 1.3 MB per domain holds the buffers of a pair of cores.
     assert_eq!(received(&domain("1300 kB"), &slow), [6_000_010; 2]);
-    // One cache of 1.3 MB for the CMP does not hold those of both pairs, and neither do 1.1 MB per domain.
+    // A single cache of 1.3 MB for the CMP does not hold the buffers of both pairs, and caches of 1.1 MB per domain do
+    // not hold the buffers of a pair.
     let whole = received("", &["platform.cmp.cache=\"1300 kB\"", slow[0]]);
     assert!(whole.iter().all(|end| *end > 12_000_000), "{whole:?}");
     let small = received(&domain("1100 kB"), &slow);
@@ -262,8 +272,8 @@ fn each_l3_domain_holds_its_own_buffers() {
 
 #[test]
 fn cores_of_a_numa_domain_share_its_memory() {
-    // A domain of two cores moves 1 GB/s, as much as one core: two blocks of 1 MB in one domain take twice as long as in
-    // two domains, whether the shares are fixed by placement or follow the blocks.
+    // The memory of a domain of two cores moves 1 GB/s, as much as one core. Two blocks of 1 MB in one domain take
+    // twice as long as in two domains. This holds whether the shares are fixed by placement or change with the blocks.
     let places = "[places.numa]\ncores = 2\nmemory_bandwidth = \"1 GB/s\"\n";
     for sharing in ["placed", "fair"] {
         let sharing = format!("platform.cmp.memory_sharing={sharing}");
@@ -347,7 +357,7 @@ fn lists_of_nodes_that_are_wrong_are_refused_with_their_line() {
         let error = Platform::load(Document::parse(&name, &text).unwrap(), &[]).unwrap_err().to_string();
         assert!(error.contains(expected), "{list}: {error}");
     }
-    // Switches a and b must each lie in one group.
+    // The nodes of switch a, and the nodes of switch b, must be in a single group.
     let directory = tempfile::tempdir().unwrap();
     let list = "node switch group\n0 a x\n1 a y\n2 b x\n3 c y\n4 d z\n5 e z\n6 f z\n7 g z\n";
     std::fs::write(directory.path().join("n.txt"), list).unwrap();

@@ -28,8 +28,8 @@ fn a_receive_without_a_message_can_be_withdrawn() {
 #[test]
 fn what_is_not_an_unmatched_receive_cannot_be_withdrawn() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // A cancelled send with the rendezvous protocol completes: the request arrives at 1000 ns, the grant at 2000 ns,
-    // and the transfer ends at 3100 ns. An eager send is already complete.
+    // A cancelled send with the rendezvous protocol still completes: the request arrives at 1000 ns, the grant at 2000
+    // ns, and the transfer ends at 3100 ns. An eager send is already complete.
     let sender = |mode| vec![IsendWith(1, 100, 0, mode), Cancel, WaitAll, Clock];
     let (outcome, saw) = run(&platform, &[sender(SendMode::Synchronous), vec![Recv(0)]]);
     assert_eq!(saw[..2], main_saw([Saw::Got(0, 0, 0), Saw::Clock(at(4000))]));
@@ -56,7 +56,7 @@ fn a_failed_test_costs_a_poll_or_nothing() {
 }
 
 /// Returns an action that polls the requests, or probes for messages if `probe` is true, one poll at a time. If `idle`
-/// is given, the action idles for at most the given time instead.
+/// is given, the action idles for at most the time in `idle` instead.
 fn polling(probe: bool, idle: Option<(u32, u64)>, free: bool) -> Do {
     Poll(Polling { probe, idle, free })
 }
@@ -82,7 +82,7 @@ fn an_idle_rank_goes_on_at_the_first_poll_that_sees_a_change_or_at_the_limit() {
     assert_eq!(clock(vec![Irecv(1), Compute(1050), Idle(1_000_000), Clock]), 1110);
     assert_eq!(clock(vec![Irecv(1), Compute(1500), Idle(300), Clock]), 1500);
     assert_eq!(clock(vec![Irecv(1), Compute(1500), Idle(300), Idle(300), Clock]), 1800);
-    // An idle action that ends at its limit does not change this rule.
+    // Idle actions that have ended at their limits do not affect a later idle action, which ends at the change.
     assert_eq!(clock(vec![Irecv(1), Idle(600), Idle(300), Idle(900), Clock]), 1110);
     // The end of a strand is a change that ends idling.
     assert_eq!(clock(vec![Start(vec![Recv(1), Compute(50)]), Idle(1_000_000), Clock]), 1170);
@@ -118,8 +118,8 @@ fn ranks_that_idle_for_each_other_are_a_deadlock() {
     assert_eq!(run_with(&platform, &scripts, 2).unwrap().0.per_rank[0].clock, at(3_000_000_001_100));
 }
 
-/// Messages that another rank sends to the polling rank: computing time before the send in steps of the time grid, size
-/// in tens of bytes, and true if the message uses the rendezvous protocol.
+/// Messages that another rank sends to the polling rank. Each message has the computing time before its send in steps
+/// of the time grid, its size in tens of bytes, and true if it uses the rendezvous protocol.
 type Sends = Vec<(u64, u64, bool)>;
 
 fn sends() -> impl Strategy<Value = Sends> {
@@ -135,7 +135,7 @@ proptest! {
         (after, span, probe, strands, last) in (1..4u32, 1..3000u64, prop::bool::ANY, prop::bool::ANY, prop::bool::ANY),
         workers in 1..4u32,
     ) {
-        // All times are on the time grid of the polls or close to it, so that many events are simultaneous.
+        // All times are multiples of the cost of a poll or close to multiples, so that many events are simultaneous.
         let mut platform = machine([4, 1, 1], Contention::Share);
         platform.core.poll = ns(50);
         let me = if last { partners.len() as u32 } else { 0 };

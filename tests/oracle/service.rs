@@ -1,5 +1,5 @@
-//! Tests of messages that the adapter of the receiving rank serves without the rank's program. The results are compared
-//! with times computed by hand. Comments give times in ns.
+//! Tests of served messages: the adapter of the receiving rank answers a served message without the rank's program. The
+//! results are compared with times computed by hand. Comments give times in ns.
 
 use crate::support::Do::{self, *};
 use crate::support::{ANSWER, ECHO, HAND_ON, Saw, TAKE, at, machine, ns, row, run_with, with_link};
@@ -28,7 +28,7 @@ fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Vec<u64>, Vec<(u32, Saw)>) 
 #[test]
 fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     let platform = costly(Contention::Ideal);
-    // The message leaves at 30 ns and arrives at 1130 ns. The message leaves at once, although no message of this
+    // The message leaves at 30 ns and arrives at 1130 ns. A served message leaves at once, although no message of this
     // platform is small enough to be eager. The answer leaves at 1160 ns and arrives at 2210 ns, and receiving it takes
     // 7 ns.
     let ask = vec![Ask(1, 100, ANSWER), Clock, Recv(1)];
@@ -53,8 +53,8 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
 #[test]
 fn messages_of_a_pair_are_served_in_order() {
     let platform = costly(Contention::Ideal);
-    // The large message ends at 6030 ns and the small message of the same rank at 1070 ns. The message of rank 2 is not
-    // delayed.
+    // The large message of rank 0 arrives completely at 6030 ns and the small message of rank 0 at 1070 ns. The message
+    // of rank 2 is served without waiting for the messages of rank 0.
     let (_, saw) = run(&platform, &[vec![Ask(1, 5000, TAKE), Ask(1, 10, TAKE)], vec![], vec![Ask(1, 20, TAKE)]]);
     let served = [(1050, 2, 20), (6030, 0, 5000), (6030, 0, 10)];
     assert_eq!(saw, served.map(|(time, from, size)| (1, Saw::Served(at(time), from, size))));
@@ -85,8 +85,9 @@ fn a_rank_serves_itself() {
 #[test]
 fn answers_meet_ports_and_are_counted_as_messages() {
     let platform = costly(Contention::Queue);
-    // Both messages leave at 30 ns, and their heads arrive at the same adapter at 1030 ns. The adapter serves them at
-    // 1130 and 1230 ns. The answers leave at 1160 and 1260 ns and arrive at 2210 and 2310 ns.
+    // The messages of both senders leave at 30 ns, and the heads of the messages arrive at the same adapter at 1030 ns.
+    // The adapter serves them at 1130 and 1230 ns. The answers leave at 1160 and 1260 ns and arrive at 2210 and 2310
+    // ns.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
     assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);
     let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();

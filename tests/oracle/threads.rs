@@ -84,8 +84,8 @@ fn costly(nodes: u32, law: Contention) -> Platform {
 #[test]
 fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second message leaves at 60 ns and arrives at 1070 ns. At this time the receiver of the first message uses
-    // the core until 1080 ns.
+    // The second message leaves at 60 ns and arrives at 1070 ns. At 1070 ns the receiver of the first message uses the
+    // core, until 1080 ns.
     assert_eq!(clocks(&costly(2, Contention::Fair), &sends, true), [30, 60, 1080, 1120]);
     assert_eq!(clocks(&costly(2, Contention::Ideal), &sends, true), [30, 30, 1080, 1080], "other laws know no turns");
     let apart = machine([2, 1, 2], Contention::Fair);
@@ -105,7 +105,7 @@ fn messages_of_ranks_that_share_a_core_take_of_it_one_after_the_other() {
     let all: [&[Do]; 4] =
         [&[Isend(2, 10), Isend(3, 10), WaitAll], &[], &[Irecv(0), WaitAll], &[Compute(100), Irecv(0), WaitAll]];
     assert_eq!(clocks(&costly(2, Contention::Fair), &all, true), [60, 0, 1080, 1120]);
-    // A rank that has not waited continues at exactly the same picosecond.
+    // A rank that has not waited continues on the shared core at exactly the same picosecond.
     let sites = Placement::Block.sites(costly(2, Contention::Fair).shape, 4, true).unwrap();
     let scripts: Vec<Vec<Do>> = all.iter().map(|script| script.to_vec()).collect();
     let (outcome, _) = run_placed(&costly(2, Contention::Fair), sites, &scripts, 1).unwrap();
@@ -170,7 +170,8 @@ fn who_has_sent_goes_on_when_its_receiver_on_the_same_core_waits() {
 fn what_a_collective_combines_has_the_core_alone() {
     let line = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Reduce, rank, 2, same(90)));
     let programs: Vec<_> = (0..2).map(|rank| vec![line(rank)]).collect();
-    // The 90 B arrive at 190 ns, and combining takes 3 ns per byte. The sender has already ended.
+    // The 90 bytes to combine arrive at 190 ns, and combining takes 3 ns per byte. The sender of these bytes has
+    // already ended.
     assert_eq!(line_clocks(&near(machine([1, 1, 1], Contention::Fair)), &programs), [190 + 270, 0]);
 }
 
@@ -201,10 +202,10 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     let mut platform = costly(2, Contention::Fair);
     platform.core.context_switch = ns(5);
     let sends: [&[Do]; 4] = [&[Send(2, 10)], &[Send(3, 10)], &[Recv(0)], &[Recv(1)]];
-    // The second sender has not waited. The second message arrives at 1070 ns, while the receiver of the first message
-    // uses the core from 1045 to 1085 ns.
+    // The second sender has not waited, so it gets the core without a context switch. The second message arrives at
+    // 1070 ns, while the receiver of the first message uses the core from 1045 to 1085 ns.
     assert_eq!(clocks(&platform, &sends, true), [30, 60, 1085, 1130]);
-    // A rank that does not wait continues at once, in this test at 5000 ns, when both messages have arrived.
+    // A receiver that does not wait continues at once, in this test at 5000 ns, when both messages have arrived.
     let late: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[], &[Compute(2500), Recv(0), Recv(0)], &[]];
     assert_eq!(clocks(&platform, &late, true), [60, 0, 5080, 0]);
     // A rank that is queued for the core does not count as waiting, as the second rank from 20 ns on. The receiver of
@@ -212,8 +213,8 @@ fn a_rank_that_has_waited_has_a_shared_core_a_switch_later() {
     // the second rank from 1130 ns.
     let line: [&[Do]; 4] = [&[Send(2, 10), Send(2, 10)], &[Compute(10), Send(3, 10)], &[Recv(0), Recv(0)], &[Recv(1)]];
     assert_eq!(clocks(&platform, &line, true), [60, 90, 1125, 1170]);
-    // Two ranks of one core exchange a round trip, whose messages take 100 and 1 per byte. The second rank has polled
-    // last and receives at once. The first rank receives after a context switch.
+    // Two ranks of one core send a message to each other in turn. Each message has a latency of 100 ns and takes 1 ns
+    // per byte. The second rank has polled last and receives at once. The first rank receives after a context switch.
     let to_and_fro: [&[Do]; 2] = [&[Send(1, 10), Recv(1)], &[Recv(0), Send(0, 10)]];
     let mut one = near(costly(1, Contention::Fair));
     one.core.context_switch = ns(5);

@@ -1,5 +1,5 @@
-//! Random programs on random machines: the Outcome, the observations of each program, and each error are equal for any
-//! number of workers.
+//! Tests of random programs on random machines: the Outcome, the observations of each program, and each error are equal
+//! for any number of workers.
 //!
 //! All times are multiples of one unit, which is also the cost of an unsuccessful test or probe, so most events are
 //! simultaneous.
@@ -12,7 +12,7 @@ use mcpsim::units::{Bandwidth, Bytes, SimSpan, SimTime};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Length of the time unit in nanoseconds, and number of bytes that take as long.
+/// Length of the time unit of the random programs in nanoseconds, and number of bytes that take one unit.
 const UNIT: u64 = 100;
 
 /// A random program for all ranks, and the machine on which it runs.
@@ -22,11 +22,11 @@ struct Case {
     links: [LinkSpec; 3],
     sites: Vec<Site>,
     phases: Vec<Phase>,
-    /// Whether compute blocks share scarce memory bandwidth.
+    /// Whether computing blocks share scarce memory bandwidth.
     scarce: bool,
 }
 
-/// A link, with costs in time units.
+/// A link of the random machine, with costs in time units.
 #[derive(Clone, Debug)]
 struct LinkSpec {
     law: Contention,
@@ -41,11 +41,11 @@ struct LinkSpec {
     handshake: u64,
 }
 
-/// Messages of a phase, and the order in which each rank makes its sends and receives.
+/// Messages of a phase of the random program, and the order in which each rank makes its sends and receives.
 #[derive(Clone, Debug)]
 struct Phase {
     mails: Vec<Mail>,
-    /// Manner in which each rank makes its calls.
+    /// Order in which each rank makes its calls.
     manners: Vec<Manner>,
     /// Whether each rank makes all calls of the phase in a strand.
     strand: bool,
@@ -58,7 +58,7 @@ struct Mail {
     units: u64,
     tag: u32,
     mode: SendMode,
-    /// Whether the message exceeds the buffer of its blocking receive.
+    /// Whether the message exceeds the buffer of its blocking receive, which is an error.
     too_long: bool,
 }
 
@@ -67,24 +67,24 @@ struct Manner {
     style: Style,
     /// Whether the rank receives messages from any source.
     wild: bool,
-    /// Units of time that the rank computes before its first call, and between the two parts of the phase.
+    /// Time units that the rank computes before its first call, and between the two parts of the phase.
     before: u64,
     between: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Style {
-    /// Posts all receives, starts all sends, and waits for each request in turn.
+    /// The rank posts all receives, starts all sends, and waits for each request in turn.
     PostFirst,
-    /// Starts all sends, and makes one receive after another.
+    /// The rank starts all sends, and makes one receive after another.
     SendFirst,
-    /// Posts all receives, and makes one send after another with tests in between.
+    /// The rank posts all receives, and makes one send after another with tests in between.
     Polling,
-    /// Starts all sends, and probes for every message before receiving it.
+    /// The rank starts all sends, and probes for every message before receiving the message.
     Probing,
-    /// Combines sends and receives to blocking exchanges as far as possible, one after another.
+    /// The rank combines sends and receives into blocking exchanges as far as possible, one after another.
     Exchanging,
-    /// Makes blocking sends and receives in the order of the list of messages.
+    /// The rank makes blocking sends and receives in the order of the list of messages.
     InOrder,
 }
 
@@ -164,7 +164,7 @@ impl Case {
     }
 }
 
-/// Makes all compute blocks move one byte per nanosecond.
+/// Makes all computing blocks of the script move one byte per nanosecond.
 fn moving(script: &mut [Do]) {
     for line in script {
         match line {
@@ -304,10 +304,11 @@ fn phase(ranks: u32) -> impl Strategy<Value = Phase> {
 
 fn case() -> impl Strategy<Value = Case> {
     let shape = (2u32..5, 1u32..3, 1u32..4);
-    // With few ranks, a rank often has no simultaneous events of others; with many ranks, seldom.
+    // With few ranks, the other ranks often have no event at the time of a rank's event; with many ranks this is rare.
     let ranks = prop_oneof![2u32..=3, 2u32..=12];
     (shape, ranks, [links(), links(), links()]).prop_flat_map(|((nodes, cmps, cores), ranks, mut links)| {
-        // Several workers need some latency between nodes. Another test covers a single worker without latency.
+        // Several workers need some latency between nodes as lookahead. Another test covers a machine without latency
+        // between nodes, which has a single worker.
         let inter_node = &mut links[2];
         for least in [&mut inter_node.latency, &mut inter_node.long_latency, &mut inter_node.handshake] {
             *least = (*least).max(1);
@@ -383,7 +384,7 @@ proptest! {
         if all {
             case.links.iter_mut().for_each(|link| link.law = Contention::Fair);
         }
-        // Larger messages, which affect the rates of other flows.
+        // The messages are made larger, so that they affect the rates of other flows.
         for mail in case.phases.iter_mut().flat_map(|phase| &mut phase.mails) {
             mail.units *= 1 + u64::from(mail.tag) * 7;
         }
@@ -411,8 +412,8 @@ fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
     let sites = [0, 1].map(|node| Site { node, cmp: 0, core: 0 });
     for workers in [1, 2] {
         let (outcome, _) = run_placed(&platform, sites.to_vec(), &scripts, workers).unwrap();
-        // The request to send arrives at 1, the receiver is ready at 100, and its grant arrives at 101. The transfer
-        // takes 1000 + 50.
+        // The request of the synchronous send arrives at 1 ns, the receiver is ready at 100 ns, and the receiver's
+        // grant arrives at 101 ns. The transfer of the synchronous send takes 1000 + 50 ns.
         assert_eq!(outcome.per_rank.iter().map(|rank| rank.clock).max(), Some(support::at(1151)), "{workers} workers");
     }
 }
@@ -422,13 +423,14 @@ fn a_handshake_faster_than_every_message_is_part_of_the_lookahead() {
 #[test]
 fn a_probe_at_the_time_of_an_arrival_is_decided_the_same_for_any_number_of_workers() {
     let mut platform = machine([2, 1, 1], Contention::Ideal);
-    // Both ranks are on one core of node 1, with a latency of 100 under `share`. Nodes are 100 apart, so a window is
-    // 100 long.
+    // Both ranks are on one core of node 1, with a latency of 100 ns and the contention model `share`. The latency
+    // between nodes is 100 ns, so a window of virtual time is 100 ns long.
     platform.links[0] = link(Contention::Share, 100);
     platform.links[2] = link(Contention::Ideal, 100);
     let sites = vec![Site { node: 1, cmp: 0, core: 0 }; 2];
     for start in [0u64, 50, 100, 200] {
-        // The message leaves at `start`, and its head arrives at start + 100, when the rank probes.
+        // The message leaves at `start`, and the head of the message arrives at `start` + 100 ns, when the rank probes
+        // for messages.
         let scripts = [
             vec![Do::Compute(start), Do::Clock, Do::Recv(1)],
             vec![

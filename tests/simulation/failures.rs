@@ -1,5 +1,5 @@
-//! Runs that end in an error: tests which error is reported. The machines have 1 ns per byte and latencies of 10, 100
-//! and 1000 ns.
+//! Tests of runs that end in an error: which error the run reports. A byte takes 1 ns. Latencies are 10, 100 and 1000
+//! ns.
 
 use crate::support::Do::*;
 use crate::support::{Do, at, machine, row, run_with, with_link};
@@ -13,8 +13,9 @@ fn errors(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<RunError> {
     (1..=scripts.len() as u32).map(|workers| run_with(platform, scripts, workers).unwrap_err()).collect()
 }
 
-/// Waits until `time` minus the cost of an unsuccessful test, so that the rank has an event at `time`. `later` after
-/// it, sends a message to itself that exceeds its receive, which is an error.
+/// Creates a script that waits until `time` minus the cost of an unsuccessful test, so that the rank has an event at
+/// `time`. `later` ns after `time`, the rank sends a message to itself that exceeds the buffer of its receive, which is
+/// an error.
 fn fails(rank: Rank, time: u64, later: u64) -> Vec<Do> {
     vec![Compute(time), Test, Compute(later - 110), Send(rank, 1), RecvUpTo(rank, 0)]
 }
@@ -22,8 +23,8 @@ fn fails(rank: Rank, time: u64, later: u64) -> Vec<Do> {
 #[test]
 fn the_failure_that_comes_first_is_reported_though_its_worker_is_behind() {
     let platform = machine([3, 1, 1], Contention::Ideal);
-    // The time window of rank 0 ends at 5900 and that of rank 1 at 5000. Rank 0 fails at 5800, rank 1 at 5200 and rank
-    // 2 at 5300.
+    // The window of virtual time of rank 0 ends at 5900 ns, and the window of rank 1 ends at 5000 ns. Rank 0 fails at
+    // 5800 ns, rank 1 at 5200 ns and rank 2 at 5300 ns.
     let scripts = [fails(0, 4000, 1800), fails(1, 4900, 300), fails(2, 4900, 400)];
     for error in errors(&platform, &scripts) {
         let RunError::Truncated { rank, clock, .. } = error else { panic!("{error}") };
@@ -34,7 +35,8 @@ fn the_failure_that_comes_first_is_reported_though_its_worker_is_behind() {
 #[test]
 fn what_a_failed_rank_sent_before_can_still_make_others_fail_earlier() {
     let platform = machine([2, 1, 1], Contention::Ideal);
-    // At 4000, rank 0 sends a message that exceeds rank 1's receive at 5000. Rank 0 itself fails at 5100.
+    // At 4000 ns, rank 0 sends a message that exceeds the buffer of rank 1's receive at 5000 ns. Rank 0 itself fails at
+    // 5100 ns.
     let scripts = [
         vec![Compute(4000), Test, Send(1, 1), Compute(990), Send(0, 1), RecvUpTo(0, 0)],
         vec![Compute(4800), Test, RecvUpTo(0, 0)],
@@ -110,7 +112,7 @@ fn a_rank_with_more_outstanding_requests_than_allowed_is_named() {
     }
 }
 
-/// A program whose calls are counted.
+/// A program that counts its calls.
 struct Counted<'a, P> {
     program: P,
     calls: &'a std::sync::atomic::AtomicU64,

@@ -17,7 +17,7 @@ use mcpsim::units::Bytes;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-/// Returns the machine `default` with this number of nodes and cores, the contention model `fair`, and the settings
+/// Returns the machine `default` with `nodes` nodes and `cores` cores, the contention model `fair`, and the settings
 /// `more`.
 fn machine(nodes: u32, cores: u32, more: &[&str]) -> Platform {
     let mut settings =
@@ -64,17 +64,19 @@ fn simulated(platform: &Platform, transfers: &[Transfer], workers: u32) -> Vec<f
     (0..transfers.len()).map(arrived).collect()
 }
 
-/// Deviations of the engine's times from the solver's times.
+/// Deviations of the times of transfers in the engine from the times of the solver.
 #[derive(Debug, Default)]
 struct Errors {
     /// Relative errors of the durations of long transfers, which would take at least 20 latencies without other
     /// transfers.
     long: Vec<f64>,
-    /// Relative errors, and errors in slots, of the durations of shorter transfers.
+    /// Relative errors, and errors in slots of virtual time, of the durations of shorter transfers.
     short: Vec<(f64, f64)>,
-    /// Error of the time at which all transfers have ended, in units of 0.3 % or of two slots, whichever is greater.
+    /// Error of the time at which all transfers have ended, in units of 0.3 % or of two slots of virtual time,
+    /// whichever is greater.
     end: f64,
-    /// Greatest utilisation of a resource over at least 20 slots, by transfers that began and ended within these slots.
+    /// Greatest utilisation of a resource over at least 20 slots of virtual time, by transfers that began and ended
+    /// within these slots.
     delivered: f64,
 }
 
@@ -133,7 +135,8 @@ fn most_of(mut values: Vec<f64>) -> f64 {
     values.get((values.len() * 99).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0.0)
 }
 
-/// Asserts the error bounds that the model guarantees, for all `sets` on the machine with the settings `more`.
+/// Asserts the error bounds that the contention model guarantees, for all sets of transfers `sets` on the machine with
+/// the settings `more`.
 fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     let mut all = Errors::default();
     for transfers in sets {
@@ -146,7 +149,7 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
     }
     let Errors { long, short, end, delivered } = all;
     let (long_mean, long_most) = (mean(&long) * 100.0, most_of(long.clone()) * 100.0);
-    // The duration of a short transfer is exact to two slots or to 6 %, whichever is better.
+    // The duration of a short transfer must be exact to two slots of virtual time or to 6 %, whichever is better.
     let short_most = most_of(short.iter().map(|(part, slots)| (part / 0.06).min(slots / 2.0)).collect());
     let told = format!(
         "{name}, {more:?}: {} long ones off by {long_mean:.2} % in the mean, 99 of 100 by {long_most:.2} %; {} short \
@@ -156,7 +159,8 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
         short.len(),
     );
     println!("{told}");
-    // Levels of longer paths need more supersteps, so the bound of short transfers is wider with uplinks.
+    // With uplinks, paths are longer and the engine needs more supersteps to compute shares, so the bound of short
+    // transfers is wider.
     let most_short = if more.iter().any(|key| key.contains("uplink")) { 1.5 } else { 1.0 };
     assert!(long_mean <= 1.0 && long_most <= 6.0 && short_most <= most_short, "{told}");
     assert!(end <= 1.0 && delivered <= 1.02, "{told}");
@@ -165,9 +169,9 @@ fn holds(name: &str, nodes: u32, more: &[&str], sets: &[Vec<Transfer>]) {
 /// Time spans in nanoseconds over which the starts of transfers are evenly distributed.
 const SPREADS: [u64; 2] = [20_000, 100_000];
 
-/// Machines in which transfers share adapters only (two resources per path), also both directions of an adapter
-/// together (four), also links of node pairs (five), uplinks of switches (four), and uplinks of switches and groups with
-/// both directions of an adapter (eight).
+/// Settings of machines in which transfers share different resources: only adapters (two resources per path), also both
+/// directions of an adapter together (four), also links of node pairs (five), uplinks of switches (four), or uplinks of
+/// switches and groups with both directions of an adapter (eight).
 const SHARED: [&[&str]; 5] = [
     &[],
     &["duplex=\"18 GB/s\""],
@@ -185,7 +189,7 @@ fn random(count: usize, nodes: u32, spread: u64, seed: u64) -> Vec<Transfer> {
     let mut transfer = || {
         let from = random.random_range(0..nodes);
         let to = (from + random.random_range(1..nodes)) % nodes;
-        // Sizes are 3 KB to 3 MB, evenly distributed by their logarithm.
+        // The sizes of transfers are 3 KB to 3 MB, evenly distributed by their logarithm.
         let bytes = 10f64.powf(random.random_range(3.477..6.477)) as u64;
         Transfer { from, to, start: random.random_range(0..spread), bytes }
     };
@@ -251,11 +255,10 @@ fn incasts_are_shared_as_the_solver_says() {
 #[test]
 fn the_solver_knows_what_is_known_by_hand() {
     let flow = |start: f64, bytes: f64, pace: f64, uses: &[usize]| Flow { start, bytes, pace, uses: uses.to_vec() };
-    // Each flow has a rate of 1 byte per second if it is alone, then both flows share this rate, then one is alone
-    // again.
+    // Each flow has a rate of 1 byte per second while it is alone. While both flows exist, they share this rate.
     let two = [flow(0.0, 100.0, 9.0, &[0]), flow(50.0, 100.0, 9.0, &[0])];
     assert_eq!(ends(&[1.0], &two), [150.0, 200.0]);
-    // One flow has its own limited rate, and the other flow gets the remaining bandwidth.
+    // One flow has a limited rate of its own, and the other flow gets the remaining bandwidth.
     let paced = [flow(0.0, 25.0, 0.25, &[0]), flow(0.0, 75.0, 9.0, &[0])];
     assert_eq!(ends(&[1.0], &paced), [100.0, 100.0]);
     // The flows form a chain: the middle flow shares a resource with each of the other two.

@@ -1,5 +1,5 @@
-//! Random applications on random machines: the Outcome with all optional parts, and the trace, are equal for 1, 2 and 3
-//! workers. `./check` runs a few seeds, `./check full` runs many.
+//! Tests of random applications on random machines: the Outcome with all optional parts, and the trace, are equal for
+//! 1, 2 and 3 workers. `./check` runs a few seeds, `./check full` runs many.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,8 @@ use serde_json::Value;
 use crate::random::{Case, KEYS};
 use crate::tools::is_full;
 
-/// Statements and their keys, as error messages list them. The random applications together must use all of them.
+/// Statements of the application language and the keys of each statement, as error messages list them. All random
+/// applications together must use all these statements and keys.
 const STATEMENTS: [(&str, &str); 22] = [
     ("send", "to bytes tag comm mode"),
     ("isend", "to bytes tag comm mode request"),
@@ -65,7 +66,7 @@ fn predicted(request: &RunRequest, workers: u32, details: Details) -> Result<(Va
     Ok((outcome, prediction.trace))
 }
 
-/// Number of seeds in every check, and number of additional seeds in `./check full`.
+/// Number of random applications in every check, and number of additional random applications in `./check full`.
 const SEEDS: u64 = 24;
 const MORE_SEEDS: u64 = 200;
 
@@ -104,7 +105,7 @@ fn random_runs_are_the_same_for_any_number_of_workers() {
     assert!(failed * 10 <= seeds, "{failed} of {seeds} random runs have no prediction");
 }
 
-/// Returns the parts in which two results differ.
+/// Returns the fields in which the Outcomes of two runs differ.
 fn apart(
     found: &Result<(Value, Option<Vec<u8>>), String>,
     expected: &Result<(Value, Option<Vec<u8>>), String>,

@@ -1,5 +1,5 @@
-//! The same program with a growing number of ranks: its messages and times follow from a formula, and memory grows in
-//! proportion to the number of ranks, not to its square.
+//! Tests of the same program with a growing number of ranks: the number of messages and the times follow from a
+//! formula, and host memory grows in proportion to the number of ranks, not to its square.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ const SIZES: [u32; 5] = [64, 256, 1024, 4096, 16_384];
 /// Actions of a rank in one iteration.
 #[derive(Clone, Copy, Debug)]
 enum Body {
-    /// Sends to the next rank of a ring and receives from the previous rank.
+    /// The rank sends to the next rank of a ring and receives from the previous rank.
     Ring,
-    /// Exchanges messages with the six neighbours in a periodic box, all at once.
+    /// The rank exchanges messages with the six neighbours in a periodic box, all at once.
     Halo,
-    /// A barrier by the dissemination algorithm.
+    /// The ranks execute a barrier by the dissemination algorithm.
     Barrier,
-    /// An allreduce by recursive doubling of messages.
+    /// The ranks execute an allreduce by recursive doubling of messages.
     Allreduce,
 }
 
-/// A rank that repeats the same iteration.
+/// Program of a rank that repeats the same iteration.
 struct Turns {
     body: Body,
     rank: Rank,
@@ -185,16 +185,17 @@ fn times_are_as_their_formulas_say_at_every_size() {
     for ranks in SIZES {
         let platform = cluster(ranks, Contention::Ideal);
         let predicted = |body, turns| simulate(&platform, body, ranks, turns, 2).unwrap().predicted;
-        // The data that a rank receives in its third iteration have passed three ranks. At most one of these messages
-        // is between nodes (1000 + 100); the others are within a CMP (10 + 100).
+        // The data that a rank receives in its third iteration have passed three ranks. At most one of the three
+        // messages is between nodes (1000 + 100 ns); the other messages are within a CMP (10 + 100 ns).
         assert_eq!(predicted(Body::Ring, 3), at(1100 + 2 * 110), "{ranks}");
         // The longest path passes ranks at distances 1, 2, 4 and 8, in total 15. The path crosses one border between
-        // nodes (1000) and one between CMPs (100); other messages are within a CMP (10). All further steps, of 16 ranks
-        // and more, are between nodes.
+        // nodes (1000 ns) and one border between CMPs (100 ns); other messages are within a CMP (10 ns). All further
+        // steps, at distances of 16 ranks and more, are between nodes.
         let rounds = u64::from(ranks.ilog2());
         assert_eq!(predicted(Body::Barrier, 1), at(1000 + 100 + 2 * 10 + (rounds - 4) * 1000), "{ranks}");
-        // Messages at distance 1, 2, 4 take 10 + 8, at 8 they take 100 + 8, at 16 and more 1000 + 8. Each step combines
-        // 8 bytes in 24 ns. A copy takes 16 ns at the start.
+        // Messages at distance 1, 2 and 4 take 10 + 8 ns, at distance 8 they take 100 + 8 ns, and at distances of 16
+        // and more 1000 + 8 ns. Each step of the allreduce combines 8 bytes in 24 ns. The copy of the input at the
+        // start takes 16 ns.
         let expected = 16 + 3 * 18 + 108 + (rounds - 4) * 1008 + rounds * 24;
         assert_eq!(predicted(Body::Allreduce, 1), at(expected), "{ranks}");
     }
@@ -255,7 +256,8 @@ fn memory_grows_with_the_ranks_and_not_with_their_square() {
     for ranks in [16_384, 65_536] {
         simulate(&cluster(ranks, Contention::Share), Body::Barrier, ranks, 1, 1).unwrap();
         let grown = resident("VmHWM:") - before;
-        // A table of all pairs of ranks would take 256 MiB and 4 GiB.
+        // A table of all pairs of ranks would take 256 MiB for the smaller number of ranks and 4 GiB for the larger
+        // number.
         assert!(grown < u64::from(ranks) * 4, "{grown} KiB for {ranks} ranks");
     }
 }

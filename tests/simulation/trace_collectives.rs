@@ -1,5 +1,6 @@
-//! Traces record collectives as calls. On the recorded machine a replay equals the run. On a machine with another MPI
-//! library the replay equals a run of the program with that library.
+//! Tests of traces that record collectives as calls and not as messages. On the machine of the recorded run, the replay
+//! of a trace gives the result of the recorded run. On a machine with another MPI library, the replay of a trace equals
+//! a run of the program with that library.
 
 use std::sync::Arc;
 
@@ -99,7 +100,7 @@ fn collectives_take_a_line_each_in_a_trace_of_any_library() {
     let [trace, other] = [Library::Mpich3Flat, Library::OpenMpi41].map(recorded);
     // The trace does not depend on the MPI library of the recorded machine.
     assert_eq!(stats(&trace), stats(&other));
-    // All messages are sent by collectives.
+    // Only collectives send messages in this trace.
     assert!(info(&trace).contains("\n  messages     0, 0 B\n"), "{}", info(&trace));
     let calls: usize =
         programs.iter().flatten().filter(|line| matches!(line, Line::Collective(_) | Line::Begin(_))).count();

@@ -1,5 +1,5 @@
-//! Damaged, truncated, old or malicious traces cause an error, or a run within its limits. Such traces never cause a
-//! panic, an endless run, or large memory use.
+//! Tests of damaged, truncated, old or malicious traces: a run with such a trace ends in an error or within its limits.
+//! Such traces never cause a panic, an endless run, or large memory use.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use mcpsim::units::SimTime;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Start of the body in bytes, after magic, version, length and checksum.
+/// Offset in bytes at which the body of a trace file starts, after magic number, version, length and checksum.
 const FRONT: usize = 28;
 
 fn platform() -> Platform {
@@ -166,33 +166,33 @@ fn a_flipped_bit_is_noticed() {
     }
 }
 
-/// Returns the start of a body for one rank without names: shape, seed, rates, no factors; one empty name; the group
-/// that consists of the rank.
+/// Returns the start of the body of a trace for one rank without names: shape, seed, rates, no factors; one empty name;
+/// the group that consists of the rank.
 fn front() -> Vec<u8> {
     [&[0, 1, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0], &[1, 0, 0, 1, 1]].concat()
 }
 
-/// Returns a body for one rank that has these operations and executes them in the sequence `code`.
+/// Returns the body of a trace for one rank that has the operations `ops` and executes them in the sequence `code`.
 fn body(ops: &[&[u8]], code: &[u8]) -> Vec<u8> {
     let mut body = front();
     body.push(ops.len() as u8);
     ops.iter().for_each(|op| body.extend(*op));
     body.extend([1, code.len() as u8]);
     body.extend(code);
-    // One task with name and sequence 0, whose lists are all empty. There are no answers. The rank's task serves no
-    // messages.
+    // The trace has one task with name 0 and sequence 0, whose lists are all empty. The trace has no answers to served
+    // messages. The rank's task serves no messages.
     body.extend([1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     body
 }
 
 const YIELD: &[u8] = &[19];
 const NO_CALL: &[u8] = &[20, 1];
-/// A loop of 2^60 iterations.
+/// Code of a loop of 2^60 iterations in a trace.
 const ENDLESS: [u8; 9] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
 
-/// A loop of 2^40 iterations.
+/// Code of a loop of 2^40 iterations in a trace.
 const LONG: [u8; 6] = [0x81, 0x80, 0x80, 0x80, 0x80, 0x40];
-/// An eager send of 8 bytes to the own rank, and its receive.
+/// Operations of a trace: an eager send of 8 bytes from a rank to itself, and the receive of this message.
 const ISEND_EAGER: &[u8] = &[5, 0, 0, 0, 0, 9];
 const RECV: &[u8] = &[3, 0, 0, 0, 0];
 
@@ -208,16 +208,16 @@ fn more_than_a_run_can_have_done_is_refused() {
     assert!(Trace::read(sealed(&body(&[ISEND_EAGER, RECV], &matched))).is_ok());
 }
 
-/// Each task starts the previous task four times, so the number of steps of the last task overflows.
+/// Each task of the trace starts the previous task four times, so the number of steps of the last task overflows.
 #[test]
 fn strands_that_multiply_are_counted_and_refused() {
     let strands = |tasks: u8| {
-        // One operation yields, a second starts a strand in slot 0, and a third waits for the strand. There are two
-        // sequences.
+        // One operation of the trace yields, a second starts a strand in request slot 0, and a third waits for this
+        // strand. The trace has two sequences of operations.
         let mut body = front();
         body.extend([3, 19, 16, 0, 9, 0, 1, 0, 2, 1, 0, 4, 9, 2, 2, 4]);
         body.extend([tasks, 0, 0, 0, 0, 0, 0, 0]);
-        // Each further task starts a strand of the previous task four times, with no tag offset.
+        // Each further task of the trace starts a strand of the previous task four times, with no tag offset.
         for task in 1..tasks {
             body.extend([0, 1, 0, 0, 0, 8]);
             body.extend([(task - 1) << 2 | 2, 0].repeat(4));
@@ -232,7 +232,7 @@ fn strands_that_multiply_are_counted_and_refused() {
     replay(few).unwrap();
 }
 
-/// Processing the operations separately for each task would need too much time and memory.
+/// Processing the operations of the trace separately for each task would need too much time and memory.
 #[test]
 fn many_operations_in_many_tasks_take_no_more_than_their_file() {
     let many = 30_000u32;
@@ -306,7 +306,7 @@ fn what_cannot_have_been_recorded_ends_the_run_with_an_error() {
     }
 }
 
-/// The bytes of a collective are: kind, index, flags, name, communicator, group, root, element, sizes.
+/// The bytes of a collective in a trace are: kind, index, flags, name, communicator, group, root, element, sizes.
 #[test]
 fn a_collective_that_cannot_have_been_called_is_refused() {
     let read = |op: &[u8]| error(&sealed(&body(&[op], &[0])));
@@ -320,7 +320,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
         assert!(read(op).ends_with(what), "{}", read(op));
     }
     for (ops, what) in [
-        // The tag of a bcast is by 1 greater than the tag of a barrier, which is the first collective.
+        // The tag of a bcast is greater by 1 than the tag of a barrier, which is the first collective.
         (&[&[25, 1, 0, 0, 0, 0, 0, 1, 9][..]][..], "the trace is damaged: a collective's tag is another's"),
         (&[&[25, 0, 8, 0, 0, 0, 0, 1, 0, 9]], "the trace is damaged: an unknown algorithm"),
         (&[&[25, 0, 0, 0, 0, 0, 0, 1, 0]], "the trace is damaged: its sizes end too soon"),
@@ -340,7 +340,7 @@ fn a_collective_that_cannot_have_been_called_is_refused() {
 
 #[test]
 fn a_group_is_of_ranks_that_differ() {
-    // There are two ranks. The group after the names replaces the group of the single rank.
+    // The trace has two ranks. The group after the names replaces the group of the single rank.
     let with = |group: &[u8]| {
         let mut body = [&[0, 2, 0, 0, 0, 1, 1, 1, 1][..], &[0; 40], &[0, 1, 0, 1], group].concat();
         body.extend([0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -374,7 +374,7 @@ fn a_file_cannot_claim_more_ranks_than_it_has_bytes_for() {
     assert!(error(&sealed(&many)).contains("expected a number of ranks up to"));
 }
 
-/// Change of the byte at a position in the body. The position is taken modulo the length.
+/// Change of the byte at a position in the body of a trace. The position is taken modulo the length.
 #[derive(Clone, Debug)]
 enum Change {
     Set(usize, u8),

@@ -10,7 +10,7 @@ use mcpsim::units::Bytes;
 
 const RANKS: u32 = 1024;
 
-/// Rank that passes on a token in a ring, or exchanges messages with both neighbours at once.
+/// Program of a rank that passes on a token in a ring, or that exchanges messages with both neighbours at once.
 struct Ring {
     rank: Rank,
     turns: u32,
@@ -44,7 +44,7 @@ impl Program for Ring {
             self.turns -= 1;
             return Call::Exchange(message, pattern);
         }
-        // Rank 0 sends before it receives; the other ranks receive first.
+        // Rank 0 sends before it receives; all other ranks receive first.
         let sends = self.sent == (self.rank != 0);
         if self.sent {
             self.turns -= 1;
@@ -63,8 +63,8 @@ fn run(token: bool, turns: u32, workers: Option<u32>) -> (Outcome, u32) {
 
 fn run_as(token: bool, turns: u32, workers: Option<u32>, restartable: bool) -> (Outcome, u32) {
     let platform = machine([64, 1, 16], Contention::Share);
-    // For a token, neighbours are on the same node. For exchanges they are on different nodes, so each iteration takes
-    // a whole time window.
+    // For a token, neighbours in the ring are on the same node. For exchanges, neighbours are on different nodes, so
+    // each iteration takes a whole window of virtual time.
     let placement = if token { Placement::Block } else { Placement::Cyclic };
     let sites = placement.sites(platform.shape, RANKS, false).unwrap();
     let made = AtomicU32::new(0);
@@ -84,8 +84,8 @@ fn several_cores() -> bool {
 
 #[test]
 fn a_run_whose_windows_hold_next_to_nothing_begins_again_with_one_worker() {
-    // One message is in flight. The run has more than a thousand time windows, and the token passes a few ranks in
-    // each.
+    // Only one message of the run is in flight at a time. The run has more than a thousand windows of virtual time, and
+    // in each window the token passes a few ranks.
     let (alone, _) = run(true, 60, Some(1));
     let (free, made) = run(true, 60, None);
     assert_eq!(alone.messages.count, u64::from(60 * RANKS));

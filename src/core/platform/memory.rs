@@ -1,34 +1,35 @@
-//! Caches, memory and interconnects used by copies within a node. Only used if a level within a node is fair
-//! ([`Contention::Fair`](super::Contention::Fair)).
+//! Caches, memory and interconnects that copies of messages within a node use. They have an effect only if a level
+//! within a node uses the contention model `fair` ([`Contention::Fair`](super::Contention::Fair)).
 
 use crate::units::{Bandwidth, Bytes};
 
-/// Resources of copies within a node: caches, and the memory shared by copies that exceed them.
+/// Resources that copies of messages within a node use: caches, and the memory that copies share whose buffers exceed
+/// the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyMemory {
-    /// Total bytes of the last-level caches of a CMP: copies between buffers in these use no memory. [`Bytes::MAX`]
-    /// without stated caches: all buffers are in caches.
+    /// Total bytes of the last-level caches of a CMP. Copies between buffers in these caches use no memory bandwidth.
+    /// The value is [`Bytes::MAX`] if the platform states no caches, so that all buffers are in caches.
     pub cache: Bytes,
-    /// Bytes per second that all copies of a CMP may move from and to its memory; `None`: no limit.
+    /// Bytes per second that all copies of a CMP together may move from and to the CMP's memory; `None`: no limit.
     pub cmp: Option<Bandwidth>,
-    /// Bytes per second that all copies of a node may move; `None`: no limit.
+    /// Bytes per second that all copies of a node together may move from and to memory; `None`: no limit.
     pub node: Option<Bandwidth>,
-    /// Bytes moved per copied byte.
+    /// Bytes moved from and to memory per copied byte.
     pub traffic: CopyTraffic,
-    /// Bytes per second between a CMP and the other CMPs of its node, per direction; `None`: no limit.
+    /// Bytes per second between a CMP and the other CMPs of its node in each direction; `None`: no limit.
     pub interconnect: Option<Bandwidth>,
-    /// Bytes per second that real code on a single core moves through the CMP's caches, for the part of its time
-    /// bounded by memory.
+    /// Bytes per second that real code of a single rank moves through the caches of the CMP, during the part of its
+    /// time that is bounded by memory.
     pub code: u64,
 }
 
 impl CopyMemory {
-    /// Whether caches are stated, which may or may not hold a buffer.
+    /// Returns whether the platform states caches, so that a buffer may be in a cache or not.
     pub fn has_caches(&self) -> bool {
         self.cache < Bytes::MAX
     }
 
-    /// Creates a description with only the interconnect between CMPs.
+    /// Creates a description of a node in which copies share only the interconnect between CMPs.
     pub fn of_interconnect(interconnect: Bandwidth) -> Self {
         let traffic = CopyTraffic::default();
         CopyMemory { cache: Bytes::MAX, cmp: None, node: None, traffic, interconnect: Some(interconnect), code: 0 }
@@ -38,15 +39,16 @@ impl CopyMemory {
 /// Bytes moved from and to memory per copied byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CopyTraffic {
-    /// One read and one write: stores bypass the caches.
+    /// A copied byte is read once and written once, because stores bypass the caches.
     #[default]
     Two,
-    /// Two reads and one write: a cache line is fetched before it is written (write-allocate).
+    /// A copied byte is read twice and written once, because a cache line is fetched before it is written
+    /// (write-allocate).
     Three,
 }
 
 impl CopyTraffic {
-    /// Creates the value for 2 or 3 bytes.
+    /// Creates the value for 2 or 3 moved bytes per copied byte; `None` for other numbers.
     pub fn new(bytes: u32) -> Option<Self> {
         match bytes {
             2 => Some(CopyTraffic::Two),
@@ -55,7 +57,7 @@ impl CopyTraffic {
         }
     }
 
-    /// Bytes moved at the source memory and at the destination memory, per copied byte.
+    /// Returns the bytes moved at the memory of the source and at the memory of the destination, per copied byte.
     pub fn parts(self) -> [u64; 2] {
         match self {
             CopyTraffic::Two => [1, 1],

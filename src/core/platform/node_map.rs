@@ -1,44 +1,44 @@
-//! Nodes of ranks, for MPI libraries with node-aware collectives.
+//! The node of each rank, for MPI libraries with node-aware collectives.
 
 use super::level::Site;
 
-/// The node of each rank of a run.
+/// The node of each rank of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeMap {
     of: Box<[u32]>,
     regular: Option<RegularNodes>,
 }
 
-/// Equal numbers of ranks on all nodes, in an order given by a formula.
+/// Distribution of equal numbers of ranks to all nodes, in an order that a formula gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegularNodes {
     /// Number of nodes.
     pub nodes: u32,
     /// Number of ranks per node.
     pub per_node: u32,
-    /// Whether rank r is on node r mod `nodes`; otherwise it is on node r / `per_node`.
+    /// Whether rank r is on node r mod `nodes`. If false, rank r is on node r / `per_node`.
     pub cyclic: bool,
 }
 
 impl NodeMap {
-    /// Creates the map of ranks at `sites`.
+    /// Creates the map for ranks on the cores `sites`.
     pub fn from_sites(sites: &[Site]) -> Self {
         let of: Box<[u32]> = sites.iter().map(|site| site.node).collect();
         let regular = regular(&of);
         NodeMap { of, regular }
     }
 
-    /// Node of world rank `rank`.
+    /// Returns the node of the rank `rank` of MPI_COMM_WORLD.
     pub fn node(&self, rank: u32) -> u32 {
         self.of[rank as usize]
     }
 
-    /// Number of ranks.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> u32 {
         self.of.len() as u32
     }
 
-    /// The regular distribution of the ranks, if there is one.
+    /// Returns the distribution of the ranks as a formula, if such a formula exists.
     pub fn regular(&self) -> Option<RegularNodes> {
         self.regular
     }
@@ -52,7 +52,7 @@ fn regular(of: &[u32]) -> Option<RegularNodes> {
     }
     let per_node = ranks / nodes;
     [false, true].map(|cyclic| RegularNodes { nodes, per_node, cyclic }).into_iter().find(|regular| {
-        // Nodes are numbered by their first rank.
+        // Nodes are numbered by the first rank on each node.
         (0..ranks).all(|rank| {
             let node = if regular.cyclic { rank % nodes } else { rank / per_node };
             let first = if regular.cyclic { node } else { node * per_node };

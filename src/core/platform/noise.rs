@@ -1,8 +1,8 @@
-//! Noise: interruptions of cores by the operating system, delays of messages by the network, and variation between
-//! runs and nodes.
+//! Noise: interruptions of cores by the operating system, delays of messages by the network, and variation of computing
+//! times between runs and nodes.
 //!
-//! A draw depends on the seed, its purpose and a number, but never on the order of draws. Runs are therefore equal
-//! for any number of workers, and a replay has the noise of its recording.
+//! A random draw depends on the seed of the run, the purpose of the draw and a number, but never on the order of draws.
+//! Therefore runs are equal for any number of workers, and the replay of a trace has the noise of the recorded run.
 
 use std::hash::Hasher;
 
@@ -14,44 +14,45 @@ use siphasher::sip::SipHasher13;
 
 use crate::units::{SimSpan, SimTime};
 
-/// All kinds of noise; none by default.
+/// All kinds of noise of a machine; by default there is no noise.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// Interruptions (detours) of cores.
+    /// Interruptions (detours) of cores by the operating system.
     pub system: Option<SystemNoise>,
-    /// Delays of messages.
+    /// Delays of messages by the network.
     pub network: Option<NetworkNoise>,
-    /// Variation of the computing time of a node in this run.
+    /// Variation of the computing time of each node between runs.
     pub nodes: Option<Spread>,
 }
 
-/// Distribution of a draw around its mean.
+/// Distribution of a random draw around its mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoiseDistribution {
-    /// Gaussian; a draw below zero becomes zero.
+    /// The draw is Gaussian; a negative draw becomes zero.
     Normal,
-    /// Its logarithm is Gaussian.
+    /// The logarithm of the draw is Gaussian.
     Lognormal,
 }
 
-/// Deviation of draws from their mean.
+/// Distribution and deviation of random draws around their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Distribution.
+    /// Distribution of the draws.
     pub distribution: NoiseDistribution,
-    /// Standard deviation divided by the mean.
+    /// Standard deviation of the draws divided by their mean.
     pub deviation: f64,
 }
 
 /// Interruptions of a core by the operating system, one per period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SystemNoise {
-    /// Time between the beginnings of two detours. Each core has its own phase.
+    /// Time between the beginnings of two successive detours (interruptions) of a core. The first detours of different
+    /// cores begin at different times.
     pub period: SimSpan,
-    /// Mean length of a detour, below the period.
+    /// Mean length of a detour, which is less than the period.
     pub length: SimSpan,
-    /// Deviation of a detour's length.
+    /// Deviation of the length of a detour.
     pub spread: Spread,
 }
 
@@ -60,13 +61,13 @@ pub struct SystemNoise {
 pub struct NetworkNoise {
     /// Mean delay of every message.
     pub delay: SimSpan,
-    /// Additional mean delay as a fraction of the message's undisturbed time.
+    /// Additional mean delay as a fraction of the time of the message without noise.
     pub part: f64,
-    /// Deviation of a delay.
+    /// Deviation of the delay of a message.
     pub spread: Spread,
 }
 
-/// Purpose of a draw.
+/// Purpose of a random draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Phase,
@@ -75,7 +76,8 @@ enum Purpose {
     Node,
 }
 
-/// Greatest number of detours of a block that are drawn individually; for more, their sum is one draw.
+/// Greatest number of detours during a computing block whose lengths are drawn one by one; for more detours, the sum of
+/// the lengths is one draw.
 const SINGLY: u64 = 64;
 
 fn source(seed: u64, purpose: Purpose, of: u32, number: u64) -> Pcg64Mcg {
@@ -86,7 +88,7 @@ fn source(seed: u64, purpose: Purpose, of: u32, number: u64) -> Pcg64Mcg {
 }
 
 impl Spread {
-    /// Draws a value with mean `mean`, at least zero.
+    /// Draws a random value with mean `mean`, at least zero.
     fn draw(self, mean: f64, random: &mut Pcg64Mcg) -> f64 {
         let draw = match self.distribution {
             _ if self.deviation == 0.0 || mean == 0.0 => mean,
@@ -107,14 +109,14 @@ fn span(ps: f64) -> SimSpan {
 }
 
 impl Noise {
-    /// Factor on computing times on `node` in the run with `seed`.
+    /// Returns the factor on computing times on `node` in the run with seed `seed`.
     pub fn of_node(&self, seed: u64, node: u32) -> f64 {
         self.nodes.map_or(1.0, |spread| spread.draw(1.0, &mut source(seed, Purpose::Node, node, 0)))
     }
 }
 
 impl NetworkNoise {
-    /// Delay of message `number` of `rank`, whose undisturbed time is `alone`.
+    /// Returns the delay by noise of message number `number` of `rank`, which takes `alone` without noise.
     pub fn delay(&self, seed: u64, rank: u32, number: u64, alone: SimSpan) -> SimSpan {
         let mean = self.delay.as_ps() as f64 + self.part * alone.as_ps() as f64;
         span(self.spread.draw(mean, &mut source(seed, Purpose::Delay, rank, number)))
@@ -122,7 +124,7 @@ impl NetworkNoise {
 }
 
 impl SystemNoise {
-    /// Beginning of the first detour of the core of `rank`.
+    /// Returns the beginning of the first detour of the core of `rank`.
     pub fn phase(&self, seed: u64, rank: u32) -> SimTime {
         use rand::Rng;
         let bits = u128::from(source(seed, Purpose::Phase, rank, 0).next_u64());
@@ -133,7 +135,8 @@ impl SystemNoise {
         span(self.spread.draw(self.length.as_ps() as f64, &mut source(seed, Purpose::Detour, rank, number)))
     }
 
-    /// Time of the core of `rank` from `start` on for work of length `alone`. Its first detour begins at `phase`.
+    /// Returns the time that work takes the core of `rank` from `start` on, if the work takes `alone` without noise.
+    /// The first detour of the core begins at `phase`.
     pub fn stretched(&self, seed: u64, rank: u32, phase: SimTime, start: SimTime, alone: SimSpan) -> SimSpan {
         if alone == SimSpan::ZERO {
             return alone;
@@ -141,7 +144,7 @@ impl SystemNoise {
         let period = self.period.as_ps();
         let begins = |number: u64| phase + self.period * number;
         let mut end = start;
-        // The detour in progress, if there is one.
+        // The core may be in a detour at `start`.
         let mut next = 0;
         if start >= phase {
             let last = start.since(phase).as_ps() / period;
@@ -151,7 +154,7 @@ impl SystemNoise {
         end += alone;
         let met = alone.as_ps() / (period - self.length.as_ps());
         if met > SINGLY {
-            // The sum of many detours is nearly normal, whatever their distribution.
+            // The sum of the lengths of many detours is nearly normal, whatever the distribution of a length.
             let mean = met as f64 * self.length.as_ps() as f64;
             let spread = Spread {
                 distribution: NoiseDistribution::Normal,
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(takes(60, 180), us(190), "90 between two detours");
         assert_eq!(takes(60, 181), us(201));
         assert_eq!(takes(55, 0), us(0), "looking at the clock takes no time");
-        // 90 us of work per period: 9 s are 100,000 periods.
+        // Each period has 90 us of work, so 9 s of work take 100,000 periods.
         assert_eq!(takes(60, 9_000_000), us(10_000_000));
     }
 }

@@ -1,8 +1,9 @@
-//! Costs by class of pairs of cores: measured classes for machines that fit no shape, or the least common place of both
-//! cores.
+//! Costs of messages by class of pairs of cores. A class is measured, for machines that fit no shape, or it is the
+//! least common place of the two cores.
 //!
-//! A measured class replaces latency and bandwidth of a message by size. A place may also replace overheads, gaps and
-//! copy bandwidths. Everything else (thresholds, contention) is that of the pair's level.
+//! A measured class replaces latency and bandwidth of messages by size. A place may also replace the overheads, gaps
+//! and copy bandwidths of messages. Thresholds, contention and all other properties of a message are those of the level
+//! of the two cores.
 
 use std::sync::Arc;
 
@@ -10,16 +11,16 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Level, Link, Places, Row, Shape, Site};
 
-/// Class of a pair with the costs of its level.
+/// Class of a pair of cores whose messages have the costs of their level.
 pub const NO_CLASS: u16 = u16::MAX;
 
 /// Classes of pairs of cores and the costs of their messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairClasses {
-    /// Shape of the described machine.
+    /// Shape of the machine that the classes describe.
     shape: Shape,
     class_of: ClassOf,
-    /// Links of each class at each level.
+    /// Costs of messages of each class at each level.
     links: Vec<[Link; 3]>,
     /// For each class and level, whether the class has a pair of cores at that level.
     levels: Vec<[bool; 3]>,
@@ -28,21 +29,20 @@ pub struct PairClasses {
 /// Assignment of pairs of cores to classes.
 #[derive(Clone, Debug, PartialEq)]
 enum ClassOf {
-    /// Class of (from, to) among `side` consecutive cores, row by row. The cores are all, those of each node, or those of
-    /// each CMP.
+    /// Class of each pair (sending core, receiving core) among `side` consecutive cores, one row per sending core. The
+    /// `side` cores are all cores of the machine, of a node, or of a CMP.
     Matrix { side: u32, class: Vec<u16> },
-    /// Least common place.
+    /// The class of a pair is the least common place of the two cores.
     Places(Arc<Places>),
 }
 
 impl PairClasses {
-    /// Creates classes of all pairs among the first `side` cores of `shape`, row by row, with the links of each class
-    /// at each level. They also apply to each following group of `side` cores. Pairs between such groups have no
-    /// class.
+    /// Creates the classes of all pairs among the first `side` cores of `shape`, one row per sending core, with the
+    /// links of each class at each level. The classes also apply to each following group of `side` cores. Pairs of
+    /// cores in different groups have no class.
     ///
     /// # Panics
-    /// If `side` is none of [`PairClasses::sides`], if there are not as many entries as pairs, or if an entry has no
-    /// link.
+    /// `side` is none of [`PairClasses::sides`], there are not as many entries as pairs, or an entry has no link.
     pub fn new(shape: Shape, side: u64, class: Vec<u16>, links: Vec<[Link; 3]>) -> PairClasses {
         assert!(Self::sides(shape).contains(&side), "cores of the machine, of a node, or of a CMP");
         assert_eq!(class.len() as u64, side * side, "a class for each pair");
@@ -59,7 +59,7 @@ impl PairClasses {
     /// Creates the classes of the least common places of cores, with the link of each class at the level of its pairs.
     ///
     /// # Panics
-    /// If there are not as many links as [`Places::classes`].
+    /// There are not as many links as [`Places::classes`].
     pub fn of_places(shape: Shape, places: Arc<Places>, links: Vec<Link>) -> PairClasses {
         assert_eq!(links.len(), places.classes(), "a link for each class");
         let domains = places.domains.len();
@@ -69,13 +69,13 @@ impl PairClasses {
         PairClasses { shape, class_of: ClassOf::Places(places), links, levels }
     }
 
-    /// Numbers of cores of the machine, of a node, and of a CMP.
+    /// Returns the number of cores of the machine, of a node, and of a CMP.
     pub fn sides(shape: Shape) -> [u64; 3] {
         let of_cmp = u64::from(shape.cores);
         [shape.total_cores(), u64::from(shape.cmps) * of_cmp, of_cmp]
     }
 
-    /// Classes for a machine of another shape; `None` if it does not have the described cores.
+    /// Returns the classes for a machine of another shape; `None` if this machine does not have the described cores.
     pub fn on(&self, shape: Shape) -> Option<PairClasses> {
         let holds = match &self.class_of {
             ClassOf::Matrix { side, .. } => {
@@ -90,25 +90,26 @@ impl PairClasses {
         holds.then(|| PairClasses { shape, ..self.clone() })
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.links.len()
     }
 
-    /// Number of a core.
+    /// Returns the number of a core in the machine.
     pub fn core(&self, site: Site) -> u32 {
         let Shape { cmps, cores, .. } = self.shape;
         (site.node * cmps + site.cmp) * cores + site.core
     }
 
-    /// Row for a message of `size` between two cores, by their numbers; `None` for pairs with the costs of their
-    /// level.
+    /// Returns the costs of a message of `size` between two cores, given by their numbers in the machine; `None` for
+    /// pairs with the costs of their level.
     #[inline]
     pub fn row(&self, from: u32, to: u32, level: Level, size: Bytes) -> Option<&Row> {
         self.link(from, to, level).map(|link| link.row(size))
     }
 
-    /// Link between two cores, by their numbers; `None` for pairs with the link of their level.
+    /// Returns the link between two cores, given by their numbers in the machine; `None` for pairs with the link of
+    /// their level.
     #[inline]
     pub fn link(&self, from: u32, to: u32, level: Level) -> Option<&Link> {
         let class = match &self.class_of {
@@ -126,22 +127,22 @@ impl PairClasses {
         Some(&self.links[class][level as usize])
     }
 
-    /// The bandwidth of the fastest class that has pairs at `level`.
+    /// Returns the bandwidth of the fastest class that has pairs at `level`.
     pub fn greatest_bandwidth(&self, level: Level) -> Option<Bandwidth> {
         self.links_at(level).flat_map(Link::rows).map(|row| row.bandwidth).max()
     }
 
-    /// Reduces bandwidths at `level` to at most `most`.
+    /// Reduces the bandwidths of all classes at `level` to at most `most`.
     pub fn limit_bandwidth(&mut self, level: Level, most: Bandwidth) {
         self.links.iter_mut().for_each(|links| links[level as usize].limit_bandwidth(most));
     }
 
-    /// The least latency of the classes that have pairs at `level`.
+    /// Returns the least latency of the classes that have pairs at `level`.
     pub fn least_latency(&self, level: Level) -> Option<SimSpan> {
         self.links_at(level).map(Link::least_latency).min()
     }
 
-    /// The links at `level` of the classes that have pairs there.
+    /// Returns the links at `level` of the classes that have pairs at this level.
     fn links_at(&self, level: Level) -> impl Iterator<Item = &Link> {
         let of_classes = self.links.iter().zip(&self.levels);
         of_classes.filter(move |(_, has)| has[level as usize]).map(move |(links, _)| &links[level as usize])

@@ -1,32 +1,33 @@
-//! Distribution of nodes over workers.
+//! Distribution of the nodes of the machine over workers.
 
 use super::level::Site;
 
-/// Owner of each node: contiguous blocks of nodes with about equally many ranks.
+/// Worker of each node: a worker has a contiguous block of nodes, and all blocks have about equally many ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// First node of each worker, then the number of nodes.
+    /// First node of each worker, followed by the number of nodes.
     first_node: Vec<u32>,
 }
 
 impl Partition {
-    /// Divides `nodes` nodes among at most `workers` workers so that each has about equally many of the ranks at
-    /// `sites`.
+    /// Divides `nodes` nodes among at most `workers` workers, so that all workers have about equally many of the ranks
+    /// at `sites`.
     ///
-    /// Returns fewer workers if there are fewer nodes.
+    /// The result has fewer workers if there are fewer nodes.
     ///
     /// # Panics
-    /// If `nodes` or `workers` is zero.
+    /// `nodes` or `workers` is zero.
     pub fn new(nodes: u32, sites: &[Site], workers: u32) -> Self {
         assert!(nodes > 0 && workers > 0, "a machine has nodes and a simulation workers");
         let workers = workers.min(nodes);
-        // Node of each rank, sorted: time and memory depend on the number of ranks, not on that of nodes.
+        // The list of the node of each rank is sorted, so that time and memory depend on the number of ranks and not on
+        // the number of nodes.
         let mut node_of: Vec<u32> = sites.iter().map(|site| site.node).collect();
         node_of.sort_unstable();
         let mut first_node = vec![0];
         for worker in 1..workers {
-            // This worker starts after the parts of the previous ones, leaving at least one node to them and to each
-            // later one.
+            // The nodes of this worker follow the nodes of the previous workers, and at least one node remains for each
+            // later worker.
             let part = (sites.len() as u64 * u64::from(worker)).div_ceil(u64::from(workers)) as usize;
             let full = part.checked_sub(1).map_or(0, |last| node_of[last] + 1);
             let least = first_node[first_node.len() - 1] + 1;
@@ -36,17 +37,17 @@ impl Partition {
         Partition { first_node }
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> u32 {
         self.first_node.len() as u32 - 1
     }
 
-    /// Nodes of `worker`.
+    /// Returns the nodes of `worker`.
     pub fn nodes(&self, worker: u32) -> std::ops::Range<u32> {
         self.first_node[worker as usize]..self.first_node[worker as usize + 1]
     }
 
-    /// Worker that owns `node`.
+    /// Returns the worker of `node`.
     pub fn owner(&self, node: u32) -> u32 {
         self.first_node.partition_point(|&first| first <= node) as u32 - 1
     }

@@ -8,68 +8,68 @@ use crate::config::{ConfigError, Lines};
 use super::level::Site;
 use super::shape::Shape;
 
-/// Placement of the ranks. Several ranks may share a core (oversubscription).
+/// Placement of the ranks of a program on the cores of the machine. Several ranks may share a core (oversubscription).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// Ranks fill core after core, CMP after CMP, node after node. With more ranks than cores, the cores are filled
-    /// evenly in that order.
+    /// Ranks fill core after core, CMP after CMP, node after node. With more ranks than cores, the cores get further
+    /// ranks evenly in this order.
     Block,
-    /// Rank r is on node r mod N and fills each node's cores in order.
+    /// Rank r is on node r mod N; the ranks of a node fill its cores in order.
     Cyclic,
-    /// Node after node; within a node rank i is on CMP i mod C, as Open MPI maps more than two ranks.
+    /// Ranks fill node after node; within a node rank i is on CMP i mod C, as Open MPI maps more than two ranks.
     Socket,
-    /// Core of each rank.
+    /// Each rank has the core that a list states.
     Explicit(Vec<Site>),
 }
 
-/// Reason why ranks cannot be placed.
+/// Reason why the ranks cannot be placed on the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacementError {
-    /// More ranks than cores, and no permission to oversubscribe.
+    /// There are more ranks than hardware threads, and oversubscription is not permitted.
     TooManyRanks {
         /// Number of requested ranks.
         ranks: u32,
-        /// Number of cores.
+        /// Number of cores of the machine.
         cores: u64,
         /// Number of hardware threads per core.
         threads: u32,
     },
-    /// More ranks than `per_node` on each node, and no permission to oversubscribe.
+    /// There are more ranks than `per_node` on each node, and oversubscription is not permitted.
     TooManyPerNode {
         /// Number of requested ranks.
         ranks: u32,
-        /// Greatest number of ranks per node.
+        /// Greatest permitted number of ranks per node.
         per_node: u32,
-        /// Number of nodes.
+        /// Number of nodes of the machine.
         nodes: u32,
     },
-    /// The number of entries in the list differs from the number of ranks.
+    /// The list of cores has another number of entries than there are ranks.
     WrongLength {
-        /// Number of entries in the list.
+        /// Number of entries in the list of cores.
         entries: usize,
         /// Number of requested ranks.
         ranks: u32,
     },
-    /// An entry names a core that does not exist.
+    /// An entry of the list of cores names a core that the machine does not have.
     NoSuchCore {
-        /// Rank of the entry.
+        /// Rank of the entry in the list.
         rank: u32,
-        /// Core of the entry.
+        /// Core that the entry names.
         site: Site,
         /// Shape of the machine.
         shape: Shape,
     },
-    /// More ranks on one core than it has hardware threads, and no permission to oversubscribe.
+    /// A core has more ranks than hardware threads, and oversubscription is not permitted.
     SharedCore {
-        /// First rank that does not fit.
+        /// First rank for which the core has no hardware thread.
         rank: u32,
-        /// Core.
+        /// Core with too many ranks.
         site: Site,
     },
 }
 
 impl PlacementError {
-    /// Text of the error if each rank must have a core, whatever the options.
+    /// Returns the text of the error for a program in which each rank must have a core, whatever the options.
     pub fn of_a_rank_a_core(&self) -> String {
         match self {
             PlacementError::TooManyRanks { ranks, cores, threads } => {
@@ -81,7 +81,7 @@ impl PlacementError {
     }
 }
 
-/// "4 cores", "4 cores of 2 threads".
+/// Returns a text such as "4 cores" or "4 cores of 2 threads".
 pub fn cores_of(cores: u64, threads: u32) -> String {
     if threads == 1 { format!("{cores} cores") } else { format!("{cores} cores of {threads} threads") }
 }
@@ -119,10 +119,11 @@ impl fmt::Display for PlacementError {
 impl std::error::Error for PlacementError {}
 
 impl Placement {
-    /// Placement named by an option: `block`, `cyclic`, `socket`, or a file (see [`Placement::read`]).
+    /// Returns the placement that the value of an option names: `block`, `cyclic`, `socket`, or a file (see
+    /// [`Placement::read`]).
     ///
     /// # Errors
-    /// The option is a file that cannot be read as a placement.
+    /// The value is the name of a file that cannot be read as a placement.
     pub fn load(option: &str) -> Result<Self, ConfigError> {
         match option {
             "block" => Ok(Placement::Block),
@@ -132,13 +133,14 @@ impl Placement {
         }
     }
 
-    /// Reads a file with the core of each rank, rank 0 first. Each line has the numbers of the node, of the CMP
-    /// within the node and of the core within the CMP, all from 0. Blank lines and comments after `#` are skipped.
+    /// Reads a file with the core of each rank, rank 0 first. Each line of the file has the numbers of the node, of the
+    /// CMP within the node, and of the core within the CMP, all from 0. Blank lines and comments after `#` are skipped.
     ///
     /// [`Placement::sites`] checks that the machine has these cores.
     ///
     /// # Errors
-    /// The file cannot be read, contains no rank, or has a line that is not a place; the error has its number.
+    /// The file cannot be read, contains no rank, or has a line that does not name a core; the error has the number of
+    /// this line.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         Placement::from_lines(&Lines::read(path)?)
     }
@@ -158,19 +160,20 @@ impl Placement {
         Ok(Placement::Explicit(sites))
     }
 
-    /// Core of each of `ranks` ranks on a machine of `shape` with one hardware thread per core.
+    /// Returns the core of each of `ranks` ranks on a machine of `shape` with one hardware thread per core.
     ///
     /// # Errors
-    /// They do not fit, see [`PlacementError`].
+    /// The ranks cannot be placed on the machine, see [`PlacementError`].
     pub fn sites(&self, shape: Shape, ranks: u32, oversubscribe: bool) -> Result<Vec<Site>, PlacementError> {
         self.sites_by_threads(shape, 1, ranks, oversubscribe)
     }
 
-    /// Like [`Placement::sites`], with room for `threads` ranks per core. A core gets its next rank only after all
-    /// other cores have as many; within a CMP (or a node, by socket), ranks fill all cores before the siblings.
+    /// Returns the core of each rank as [`Placement::sites`], on a machine with `threads` hardware threads per core. A
+    /// core gets a further rank only after all other cores have as many ranks. Within a CMP (or within a node for
+    /// `socket`), ranks fill all cores before second hardware threads.
     ///
     /// # Errors
-    /// They do not fit, see [`PlacementError`].
+    /// The ranks cannot be placed on the machine, see [`PlacementError`].
     pub fn sites_by_threads(
         &self,
         shape: Shape,
@@ -195,7 +198,7 @@ impl Placement {
                 Ok(evenly(ranks, u64::from(shape.nodes)).map(|(node, at)| core(node, at)).collect())
             }
             Placement::Block => {
-                // With at most one rank per core, this is rank = core.
+                // With at most one rank per core, the rank is the number of the core.
                 let spread = u64::from(ranks).max(cores);
                 Ok((0..u64::from(ranks)).map(|rank| shape.site(rank * cores / spread)).collect())
             }
@@ -230,7 +233,8 @@ fn site(line: &str) -> Option<Site> {
     Some(Site { node, cmp, core })
 }
 
-/// Part and number within it of each of `ranks`, which are divided among `parts` in order, as evenly as possible.
+/// Returns, for each of `ranks` ranks, its part and its number within the part. The ranks are divided among `parts`
+/// parts in order, as evenly as possible.
 fn evenly(ranks: u32, parts: u64) -> impl Iterator<Item = (u64, u64)> {
     let all = u64::from(ranks);
     let first = move |part: u64| (part * all).div_ceil(parts);
@@ -341,7 +345,8 @@ mod tests {
                 "a core each: as without siblings"
             );
         }
-        // Three, two, three and two ranks on the four CMPs: each core before its sibling.
+        // The four CMPs have three, two, three and two ranks: each core gets a rank before its second hardware thread
+        // does.
         let block = by(&Placement::Block, 10);
         assert_eq!(block[..5], [at(0, 0, 0), at(0, 0, 1), at(0, 0, 0), at(0, 1, 0), at(0, 1, 1)]);
         assert_eq!(block[5..], [at(1, 0, 0), at(1, 0, 1), at(1, 0, 0), at(1, 1, 0), at(1, 1, 1)]);
@@ -415,8 +420,8 @@ mod tests {
             }
             let (least, most) = (u64::from(ranks) / shape.total_cores(), u64::from(ranks).div_ceil(shape.total_cores()));
             if cyclic {
-                // Ranks are first distributed to the nodes. A node may have one rank more, and then fills all its
-                // cores.
+                // The ranks are first distributed to the nodes. A node may have one rank more than others, and then
+                // fills all its cores.
                 let on_node = |node| sites.iter().filter(|site| site.node == node).count() as u32;
                 prop_assert!((0..nodes).all(|node| on_node(node).abs_diff(ranks / nodes) <= 1));
             } else {

@@ -1,7 +1,8 @@
-//! Places between the paper's three levels: domains of cores within a CMP, and groups of nodes.
+//! Places of a machine between the paper's three levels: domains of cores within a CMP, and groups of nodes.
 //!
-//! A machine is a tree of places: core, domains (such as L3 and NUMA), CMP, node, groups (such as switches), machine.
-//! The costs of a message depend on the least common place of its two cores. This module knows nothing of time.
+//! The places of a machine form a tree: core, domains (such as L3 and NUMA), CMP, node, groups (such as switches),
+//! machine. The costs of a message depend on the least common place of its two cores: the smallest place that contains
+//! both cores.
 
 use std::fmt;
 
@@ -9,69 +10,70 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Level, Shape, Site};
 
-/// Domains and groups of a machine.
+/// Domains of cores and groups of nodes of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Places {
-    /// Domains within a CMP, smallest first. Each domain lies in one domain of the next kind.
+    /// Kinds of domains within a CMP, smallest first. Each domain is contained in one domain of the next kind.
     pub domains: Vec<Domain>,
-    /// Groups of nodes, smallest first. Each group lies in one group of the next kind.
+    /// Kinds of groups of nodes, smallest first. Each group is contained in one group of the next kind.
     pub groups: Vec<NodeGroup>,
 }
 
 /// A kind of domain within a CMP, such as the cores that share an L3 cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Domain {
-    /// Name in the file.
+    /// Name of the kind of place in the platform file.
     pub name: String,
     /// Number of consecutive cores of a domain.
     pub cores: u32,
-    /// Bytes of the last-level cache of a domain, if the domain has one of its own.
+    /// Bytes of the last-level cache of a domain, if each domain has a cache of its own.
     pub cache: Option<Bytes>,
-    /// Bytes per second of the memory of a domain, if the domain has one of its own.
+    /// Bytes per second of the memory of a domain, if each domain has a memory of its own.
     pub memory: Option<Bandwidth>,
 }
 
 /// A kind of group of nodes, such as the nodes of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeGroup {
-    /// Name in the file.
+    /// Name of the kind of place in the platform file.
     pub name: String,
     /// Assignment of nodes to groups.
     pub members: Members,
-    /// Time that a message spends on the way from a group to the next larger place, and the same on the way back.
+    /// Time that a message takes on the uplink from a group to the next larger place, and also on the way back.
     pub uplink_latency: SimSpan,
-    /// Bytes per second from a group to the rest of the machine, per direction; `None`: no limit.
+    /// Bytes per second from a group to the nodes outside the group, and the same in the other direction; `None`: no
+    /// limit.
     pub uplink: Option<Bandwidth>,
 }
 
 /// Assignment of nodes to the groups of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Members {
-    /// Blocks of this number of consecutive nodes.
+    /// Each group has this number of consecutive nodes.
     Blocks(u32),
-    /// Group of each node.
+    /// List of the group of each node.
     List(Vec<u32>),
 }
 
-/// Reason why a machine of some shape cannot have the places.
+/// Reason why a machine of some shape cannot have the stated places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlacesError {
-    /// The cores of a CMP are not a multiple of those of a domain.
+    /// The number of cores of a CMP is not a multiple of the number of cores of a domain.
     Cores {
-        /// Name of the place.
+        /// Name of the kind of place in the platform file.
         place: String,
-        /// Cores per domain.
+        /// Number of cores of a domain.
         cores: u32,
-        /// Cores per CMP.
+        /// Number of cores of a CMP.
         of: u32,
     },
-    /// The list assigns fewer nodes than the machine has.
+    /// The list of groups has fewer nodes than the machine.
     Nodes {
-        /// Name of the place.
+        /// Name of the kind of place in the platform file.
         place: String,
-        /// Nodes in the list.
+        /// Number of nodes in the list.
         listed: u32,
-        /// Nodes of the machine.
+        /// Number of nodes of the machine.
         nodes: u32,
     },
 }
@@ -92,12 +94,12 @@ impl fmt::Display for PlacesError {
 impl std::error::Error for PlacesError {}
 
 impl Domain {
-    /// Number of domains per node.
+    /// Returns the number of domains of this kind per node.
     pub fn per_node(&self, shape: Shape) -> u32 {
         shape.cmps * (shape.cores / self.cores)
     }
 
-    /// Domain of a core, counted within its node.
+    /// Returns the number of the domain of a core within the core's node.
     #[inline]
     pub fn of(&self, shape: Shape, site: Site) -> u32 {
         (site.cmp * shape.cores + site.core) / self.cores
@@ -105,7 +107,7 @@ impl Domain {
 }
 
 impl NodeGroup {
-    /// Group of a node.
+    /// Returns the number of the group of a node.
     #[inline]
     pub fn of(&self, node: u32) -> u32 {
         match &self.members {
@@ -116,15 +118,15 @@ impl NodeGroup {
 }
 
 impl Places {
-    /// Whether there is neither a domain nor a group.
+    /// Returns whether the machine has neither domains nor groups.
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty() && self.groups.is_empty()
     }
 
-    /// Checks that a machine of `shape` can have the places.
+    /// Checks that a machine of `shape` can have these domains and groups.
     ///
     /// # Errors
-    /// A domain does not divide a CMP, or a list lacks nodes.
+    /// The cores of a domain do not divide the cores of a CMP, or a list of groups lacks nodes of the machine.
     pub fn check(&self, shape: Shape) -> Result<(), PlacesError> {
         if let Some(wrong) = self.domains.iter().find(|domain| !shape.cores.is_multiple_of(domain.cores)) {
             let place = wrong.name.clone();
@@ -141,28 +143,30 @@ impl Places {
         Ok(())
     }
 
-    /// Domains that have a last-level cache of their own; at most one kind has.
+    /// Returns the kind of domain with a last-level cache of its own; at most one kind has such a cache.
     pub fn cache(&self) -> Option<(&Domain, Bytes)> {
         self.domains.iter().find_map(|domain| Some((domain, domain.cache?)))
     }
 
-    /// Domains that have a memory of their own; at most one kind has.
+    /// Returns the kind of domain with a memory of its own; at most one kind has such a memory.
     pub fn memory(&self) -> Option<(&Domain, Bandwidth)> {
         self.domains.iter().find_map(|domain| Some((domain, domain.memory?)))
     }
 
-    /// Number of classes of pairs: one per kind of domain, one per kind of group, and one for pairs of nodes without a
-    /// common group.
+    /// Returns the number of classes of pairs of cores: one per kind of domain, one per kind of group, and one for
+    /// pairs of nodes without a common group.
     pub fn classes(&self) -> usize {
         self.domains.len() + self.groups.len() + 1
     }
 
-    /// Class of the least common place of two cores at `level`, by their numbers in a machine of `shape`. Domains come
-    /// first, then groups, then the machine. `None`: the CMP or the node is their least common place.
+    /// Returns the class of the least common place of two cores at `level`. The cores are given by their numbers in a
+    /// machine of `shape`. The classes of domains come first, then the classes of groups, then the class of the
+    /// machine. `None`: the least common place of the two cores is their CMP or their node.
     #[inline]
     pub fn class(&self, shape: Shape, from: u32, to: u32, level: Level) -> Option<usize> {
         match level {
-            // CMPs are multiples of domains, so equal quotients mean one domain of one CMP.
+            // The cores of a CMP are a multiple of the cores of a domain, so equal quotients mean the same domain of
+            // the same CMP.
             Level::IntraCmp => self.domains.iter().position(|domain| from / domain.cores == to / domain.cores),
             Level::InterCmp => None,
             Level::InterNode => {
@@ -173,8 +177,8 @@ impl Places {
         }
     }
 
-    /// Latency that uplinks add to a message between nodes of `class`: it leaves and enters one group of each smaller
-    /// kind.
+    /// Returns the latency that uplinks add to a message between nodes of `class`. The message leaves and enters one
+    /// group of each smaller kind.
     pub fn added_latency(&self, class: usize) -> SimSpan {
         let left = &self.groups[..class - self.domains.len()];
         left.iter().map(|group| group.uplink_latency).sum::<SimSpan>() * 2
@@ -193,7 +197,8 @@ mod tests {
         Domain { name: format!("of{cores}"), cores, cache: None, memory: None }
     }
 
-    /// Two switches of two nodes in one group, one in another; CMPs of 4 cores in two L3 domains.
+    /// Returns places with two switches of two nodes in one group, and one switch in another group. The CMPs have 4
+    /// cores in two L3 domains.
     fn places() -> Places {
         let groups =
             vec![group("switch", Members::Blocks(2), 100), group("group", Members::List(vec![0, 0, 0, 0, 1, 1]), 1000)];
@@ -207,9 +212,10 @@ mod tests {
             let level = Level::between(shape.site(from.into()), shape.site(to.into()));
             places.class(shape, from, to, level)
         };
-        // One L3 domain; two domains of a CMP; two CMPs.
+        // The first two cores share an L3 domain, the next two share only their CMP, and the last two are on two CMPs.
         assert_eq!([(0, 1), (1, 2), (3, 4)].map(|(from, to)| class(from, to)), [Some(0), None, None]);
-        // Nodes of 8 cores: 0 and 1 share a switch, 0 and 2 a group, 0 and 4 nothing.
+        // Nodes have 8 cores. Nodes 0 and 1 share a switch, nodes 0 and 2 share a group, and nodes 0 and 4 share
+        // neither.
         assert_eq!([8, 16, 39, 32, 47].map(|to| class(0, to)), [Some(1), Some(2), Some(3), Some(3), Some(3)]);
         assert_eq!(class(32, 40), Some(1));
         assert_eq!([1, 2, 3].map(|class| places.added_latency(class).as_ps()), [0, 200_000, 2_200_000]);

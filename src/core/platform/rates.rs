@@ -1,4 +1,4 @@
-//! Computing rates of cores, and the time of a described block of work (roofline).
+//! Computing rates of cores, and the computing time of a described block of work (roofline model).
 
 use std::collections::HashMap;
 
@@ -7,54 +7,55 @@ use serde::Deserialize;
 use super::{HardwareThreads, Site};
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan};
 
-/// Rates of a core, and the mutual slowdown of cores that share a CMP or a node.
+/// Computing rates of a core, and the mutual slowdown of cores that share a CMP or a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoreRates {
     /// Floating-point operations per second.
     pub flops: Rate,
     /// Instructions per second.
     pub instructions: Rate,
-    /// Memory bandwidth available to a single core.
+    /// Memory bandwidth of a single core without other cores.
     pub memory: Bandwidth,
-    /// Memory bandwidth of a CMP, shared by the ranks placed on it.
+    /// Memory bandwidth of a CMP, which the ranks on the CMP share.
     pub cmp_memory: Bandwidth,
-    /// Memory bandwidth of a node, shared by the ranks placed on it.
+    /// Memory bandwidth of a node, which the ranks on the node share.
     pub node_memory: Bandwidth,
-    /// Ranks that share these bandwidths.
+    /// Ranks among which the memory bandwidths of CMP and node are divided.
     pub memory_sharing: MemorySharing,
-    /// Rates for data in the caches of the CMP, if stated.
+    /// Computing rates for data in the caches of the CMP, if stated.
     pub in_cache: Option<CacheRates>,
-    /// Time of a test for messages that finds none. Above zero, because otherwise a polling loop would never advance
-    /// its clock.
+    /// Core time of a test for messages that finds no message. This time is greater than zero, because otherwise a
+    /// polling loop would never advance its clock.
     pub poll: SimSpan,
-    /// Time to post a receive, blocking or not. Hidden by a wait for its message.
+    /// Core time of posting a receive, blocking or not. If the rank waits for the message, the wait hides this time.
     pub post_overhead: SimSpan,
-    /// On a core with more ranks than hardware threads, the time until a rank that has waited continues after another
-    /// rank: the other rank's last test for messages and the process switch. Used with `fair` levels.
+    /// On a core with more ranks than hardware threads: time until a rank that has waited continues after another rank.
+    /// The time includes the other rank's last test for messages and the process switch. Only levels with the
+    /// contention model `fair` use this time.
     pub context_switch: SimSpan,
-    /// Target time divided by host time of the same real code.
+    /// Time of real code on the target machine divided by the time of the same code on the host.
     pub scale_factor: f64,
-    /// Slowdown of real code if 1, 2, … ranks share the CMP; the last applies beyond.
+    /// Slowdown of real code if 1, 2, … ranks share the CMP; the last value applies to more ranks.
     pub slowdown: Vec<f64>,
-    /// Hardware threads.
+    /// Hardware threads of each core.
     pub threads: HardwareThreads,
 }
 
-/// Sharing of the memory bandwidth of a CMP and of a node.
+/// Division of the memory bandwidth of a CMP and of a node among ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemorySharing {
-    /// Among the ranks placed there, in equal parts at all times.
+    /// All ranks that are placed on the CMP or node have equal parts at all times.
     #[default]
     Placed,
-    /// Among the blocks that compute there at the time and the copies through memory: max-min fair.
+    /// The computing blocks and the copies that use memory at the time share the bandwidth, max-min fair.
     Fair,
 }
 
-/// Rates of a core for data in the caches of its CMP, without memory accesses.
+/// Computing rates of a core for data in the caches of its CMP, without memory accesses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheRates {
-    /// Bytes of the caches of a CMP, equally divided among its ranks.
+    /// Bytes of the caches of a CMP, which are divided equally among the CMP's ranks.
     pub size: Bytes,
     /// Floating-point operations per second.
     pub flops: Rate,
@@ -64,47 +65,49 @@ pub struct CacheRates {
     pub bandwidth: Bandwidth,
 }
 
-/// Work of a described block.
+/// Work of a described computing block.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
-    /// Floating-point operations.
+    /// Number of floating-point operations.
     pub flops: f64,
-    /// Instructions.
+    /// Number of instructions.
     pub instructions: f64,
-    /// Bytes moved from and to memory.
+    /// Number of bytes moved from and to memory.
     pub bytes: f64,
-    /// Bytes of the used data; `None`: they never fit into a cache.
+    /// Bytes of the data that the block uses; `None`: the data never fit into a cache.
     pub working_set: Option<f64>,
 }
 
-/// Part of memory and caches of a rank.
+/// Part of the memory bandwidth and of the caches that a rank has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemoryPart {
-    /// Memory bandwidth in bytes per second (see [`CoreRates::memory_share`]).
+    /// Memory bandwidth of the rank in bytes per second (see [`CoreRates::memory_share`]).
     pub bandwidth: f64,
-    /// Bytes of the caches of its CMP.
+    /// Bytes of the caches of the CMP that the rank has.
     pub cache: f64,
 }
 
 impl From<f64> for MemoryPart {
-    /// A part without caches.
+    /// Creates a part with this memory bandwidth and without caches.
     fn from(bandwidth: f64) -> Self {
         MemoryPart { bandwidth, cache: 0.0 }
     }
 }
 
 impl CoreRates {
-    /// Default of `poll`.
+    /// Default value of `poll`.
     pub const POLL: SimSpan = SimSpan::from_ns(100);
 
-    /// Memory bandwidth of one rank in bytes per second if `on_cmp` ranks share its CMP and `on_node` its node: the
-    /// least of the core's bandwidth, an equal part of the CMP's and an equal part of the node's.
+    /// Returns the memory bandwidth of a rank in bytes per second if `on_cmp` ranks share its CMP and `on_node` ranks
+    /// share its node: the least of the core's bandwidth, an equal part of the CMP's bandwidth, and an equal part of
+    /// the node's bandwidth.
     pub fn memory_share(&self, on_cmp: u32, on_node: u32) -> f64 {
         self.memory_share_slowed(1.0, on_cmp, on_node)
     }
 
-    /// Like [`CoreRates::memory_share`], for a rank whose computing takes `slower` times as long because of sibling
-    /// threads. Its equal part is increased by that factor, because siblings slow the core and not the memory.
+    /// Returns the memory bandwidth as [`CoreRates::memory_share`], for a rank whose computation takes `slower` times
+    /// as long because of sibling threads. The rank's equal part of CMP and node is increased by this factor, because
+    /// sibling threads slow the core and not the memory.
     pub fn memory_share_slowed(&self, slower: f64, on_cmp: u32, on_node: u32) -> f64 {
         let core = self.memory.get() as f64;
         let cmp = slower * self.cmp_memory.get() as f64 / f64::from(on_cmp.max(1));
@@ -112,9 +115,10 @@ impl CoreRates {
         core.min(cmp).min(node)
     }
 
-    /// Factors on the host time of each rank's own code (eq. 1 of the MCPSim paper): `scale_factor`, times the
-    /// slowdown for the number of ranks on its CMP. If memory is shared over time, the slowdown is that of a single
-    /// rank, because others slow it only while they compute.
+    /// Returns the factor on the host time of each rank's own code (eq. 1 of the MCPSim paper): `scale_factor`, times
+    /// the slowdown for the number of ranks on the rank's CMP. 1 of the MCPSim paper): `scale_factor`, times the
+    /// slowdown for the number of ranks on its CMP. If memory is shared over time, the slowdown is the slowdown of a
+    /// single rank, because other ranks slow the rank only while they compute.
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);
@@ -125,20 +129,20 @@ impl CoreRates {
         sites.iter().map(|site| self.scale_factor * self.slowdown_of(ranks(site))).collect()
     }
 
-    /// Slowdown of code if `ranks`, at least one, share a CMP.
+    /// Returns the slowdown of real code if `ranks` ranks, at least one, share a CMP.
     pub fn slowdown_of(&self, ranks: usize) -> f64 {
-        // The last factor applies beyond the table.
+        // The last value of the table applies to more ranks.
         self.slowdown.get(ranks - 1).or(self.slowdown.last()).copied().unwrap_or(1.0)
     }
 
-    /// Slowdown of code whose time memory bounds only in this part, from 0 to 1.
+    /// Returns the slowdown of code that is bounded by memory only in the part `part` of its time, from 0 to 1.
     pub fn bound_by_memory(slowdown: &[f64], part: f64) -> Vec<f64> {
         let alone = slowdown.first().copied().unwrap_or(1.0);
         slowdown.iter().map(|factor| alone + part * (factor - alone)).collect()
     }
 
-    /// Time of `work` for a rank with this part of memory and caches: by the rates in caches if its data fit there,
-    /// else by [`CoreRates::span`].
+    /// Returns the time of `work` for a rank with this part of memory and caches. If the data fit into this part of the
+    /// caches, the rates in caches apply, otherwise [`CoreRates::span`].
     pub fn span_with(&self, work: Work, part: MemoryPart) -> Option<SimSpan> {
         let Some(rates) = self.in_cache.filter(|_| self.fits(work, part)) else {
             return self.span(work, part.bandwidth);
@@ -147,16 +151,17 @@ impl CoreRates {
         in_cache.span(work, rates.bandwidth.get() as f64)
     }
 
-    /// Whether the data of `work` fit into the part of the caches, if these have rates of their own.
+    /// Returns whether the data of `work` fit into the rank's part of the caches, if rates for data in caches are
+    /// stated.
     pub fn fits(&self, work: Work, part: MemoryPart) -> bool {
         self.in_cache.is_some() && work.working_set.is_some_and(|set| set <= part.cache)
     }
 
-    /// Time of `work` for a rank with a memory bandwidth of `memory` bytes per second (see
+    /// Returns the time of `work` for a rank with a memory bandwidth of `memory` bytes per second (see
     /// [`CoreRates::memory_share`]).
     ///
-    /// Roofline (Williams, Waterman, Patterson 2009): the slowest of arithmetic, instructions and memory. `None` if
-    /// an amount is negative or not a number, or if the time is longer than 213 days.
+    /// The time is the greatest of the times for arithmetic, instructions and memory (roofline model: Williams,
+    /// Waterman, Patterson 2009). `None`: an amount is negative or not a number, or the time is longer than 213 days.
     pub fn span(&self, work: Work, memory: f64) -> Option<SimSpan> {
         let parts = [self.flops.seconds(work.flops), self.instructions.seconds(work.instructions), work.bytes / memory];
         if parts.iter().any(|part| part.is_nan() || *part < 0.0) {
@@ -199,7 +204,8 @@ mod tests {
     fn a_block_takes_the_longest_of_its_parts() {
         let span =
             |flops, instructions, bytes| rates().span(Work { flops, instructions, bytes, working_set: None }, 4e9);
-        // 1 s of arithmetic, 0.5 s of instructions, 0.25 s of memory; then each of the others as the longest.
+        // The work takes 1 s of arithmetic, 0.5 s of instructions and 0.25 s of memory. In the next cases instructions
+        // and memory take longest.
         assert_eq!(span(10e9, 1e9, 1e9), SimSpan::from_seconds(1.0));
         assert_eq!(span(10e9, 4e9, 1e9), SimSpan::from_seconds(2.0));
         assert_eq!(span(10e9, 4e9, 12e9), SimSpan::from_seconds(3.0));

@@ -1,5 +1,5 @@
-//! Rules for the algorithms of collectives, by communicator size and message size. Data only; schedules and the
-//! choices of libraries are in `mpi`.
+//! Rules that select the algorithms of collectives by communicator size and message size. This module has only data;
+//! the schedules of algorithms and the choices of MPI libraries are in `mpi`.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub enum Collective {
 }
 
 impl Collective {
-    /// All collectives, in order.
+    /// All collective operations.
     pub const ALL: [Collective; 15] = [
         Collective::Barrier,
         Collective::Bcast,
@@ -56,70 +56,72 @@ impl Collective {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
-    /// All members with the root, or all with all; `fan` messages at a time.
+    /// All ranks exchange messages with the root, or all ranks with all ranks; `fan` messages at a time.
     Linear,
-    /// Like `Linear`, paced by the receivers: the root requests each part, or windows of `fan` messages.
+    /// As `Linear`, but the receivers set the pace: the root requests each part, or windows of `fan` messages.
     LinearSync,
-    /// One after another along the ranks, sending the last segment while receiving the next.
+    /// Each rank forwards data to the next rank: it sends the last segment while it receives the next segment.
     Chain,
-    /// A chain of segments, with the next receive posted while the last segment is sent.
+    /// A chain of ranks that forwards segments; a rank posts the next receive while it sends the last segment.
     Pipeline,
-    /// `fan` chains that begin at the root.
+    /// `fan` chains of ranks that begin at the root.
     Chains,
-    /// A binary tree.
+    /// A binary tree of ranks.
     Binary,
-    /// A binary tree with one half of the data down each side; pairs then exchange the halves.
+    /// A binary tree of ranks in which each subtree of the root gets one half of the data; then pairs of ranks exchange
+    /// the halves.
     SplitBinary,
-    /// A binary tree whose subtrees are ranges of ranks.
+    /// A binary tree of ranks whose subtrees are ranges of ranks.
     InOrderBinary,
-    /// A binomial tree.
+    /// A binomial tree of ranks.
     Binomial,
-    /// A tree of radix `fan`.
+    /// A k-nomial tree of ranks with radix `fan`.
     Knomial,
     /// Hensgen, Finkel, Manber 1988: in round k each rank sends to the rank 2^k ahead and receives from the rank 2^k
     /// behind.
     Dissemination,
-    /// Twice around the ring.
+    /// A message passes twice around the ring of ranks.
     DoubleRing,
-    /// Pairs at distance 1, 2, 4, … exchange all their data.
+    /// Pairs of ranks at distance 1, 2, 4, … exchange all their data.
     RecursiveDoubling,
-    /// Pairs at distance p/2, p/4, … exchange the half that the partner needs.
+    /// Pairs of ranks at distance p/2, p/4, … exchange the half of the data that the partner needs.
     RecursiveHalving,
-    /// Pairs at distance 1, 2, … exchange halves; a mirror permutation returns the blocks to their owners.
+    /// Pairs of ranks at distance 1, 2, … exchange halves of the data; a mirror permutation then returns the blocks to
+    /// their owners.
     Butterfly,
-    /// p − 1 steps around a ring.
+    /// p − 1 steps around a ring of p ranks.
     Ring,
-    /// A ring with segmented blocks.
+    /// A ring of ranks that forwards blocks in segments.
     SegmentedRing,
-    /// p/2 steps, alternately with the two neighbours.
+    /// p/2 steps, in which each of p ranks exchanges data with its two neighbours alternately.
     NeighborExchange,
-    /// Bruck et al. 1997: ⌈log2 p⌉ steps with packed blocks.
+    /// Bruck et al. 1997: ⌈log2 p⌉ steps in which p ranks send packed blocks.
     Bruck,
-    /// p − 1 steps, each a permutation of pairs.
+    /// p − 1 steps, in each of which every one of p ranks sends to one rank and receives from one rank.
     Pairwise,
-    /// One exchange between two ranks.
+    /// One exchange of messages between two ranks.
     TwoProcs,
-    /// Rabenseifner 2004: reduce-scatter, then gather or allgather.
+    /// Rabenseifner 2004: a reduce-scatter, followed by a gather or allgather.
     Rabenseifner,
-    /// van de Geijn: scatter, then allgather.
+    /// van de Geijn: a scatter, followed by an allgather.
     ScatterAllgather,
-    /// Scatter, then an allgather around a ring for every size.
+    /// A scatter, followed by an allgather around a ring for every size.
     ScatterRing,
-    /// Two collectives in sequence through rank 0, each with the library's method.
+    /// Two collectives in sequence through rank 0, each with the method of the MPI library.
     Nonoverlapping,
-    /// Flat collectives within nodes and among members of different nodes, as composed by the library.
+    /// Collectives within nodes, and collectives among ranks of different nodes, combined as the MPI library does.
     NodeAware,
 }
 
-/// An algorithm with its parameters.
+/// An algorithm of a collective with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Method {
-    /// Algorithm.
+    /// Algorithm of the collective.
     pub algorithm: Algorithm,
-    /// Greatest segment size in bytes; 0 for none, or for the algorithm's default.
+    /// Greatest segment size in bytes; 0 for no segments, or for the default of the algorithm.
     #[serde(default)]
     pub segment: u32,
-    /// Number of chains, radix of a tree, or number of messages at a time; 0 for the algorithm's default.
+    /// Number of chains, radix of a tree, or number of messages at a time; 0 for the default of the algorithm.
     #[serde(default)]
     pub fan: u32,
 }
@@ -142,10 +144,10 @@ impl Method {
     }
 }
 
-/// MPI library whose choices and details of algorithms a platform uses.
+/// MPI library whose choices of algorithms, and details of algorithms, a platform uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Library {
-    /// Flat algorithms with the thresholds of MPICH 3.
+    /// MPICH 3 without node-aware algorithms.
     #[default]
     #[serde(rename = "mpich-3-flat")]
     Mpich3Flat,
@@ -164,11 +166,11 @@ pub enum Library {
 }
 
 impl Library {
-    /// All libraries, the default first.
+    /// All MPI libraries, the default first.
     pub const ALL: [Library; 5] =
         [Library::Mpich3Flat, Library::OpenMpi40, Library::OpenMpi41, Library::OpenMpi50, Library::Mpich4];
 
-    /// Name in files and options.
+    /// Name of the MPI library in files and options.
     pub fn name(self) -> &'static str {
         match self {
             Library::Mpich3Flat => "mpich-3-flat",
@@ -179,48 +181,48 @@ impl Library {
         }
     }
 
-    /// Whether its default choices include node-aware collectives.
+    /// Returns whether the default choices of the MPI library include node-aware collectives.
     pub fn sees_nodes(self) -> bool {
         matches!(self, Library::OpenMpi50 | Library::Mpich4)
     }
 
-    /// Whether it is Open MPI of any version.
+    /// Returns whether the MPI library is Open MPI of any version.
     pub fn is_open_mpi(self) -> bool {
         matches!(self, Library::OpenMpi40 | Library::OpenMpi41 | Library::OpenMpi50)
     }
 }
 
-/// One rule of a collective: applies to communicators and messages within these limits.
+/// A rule for a collective, which applies to communicators and messages within these limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectiveRule {
-    /// Least communicator size.
+    /// Least communicator size to which the rule applies.
     pub from_ranks: u32,
-    /// Greatest communicator size; `u32::MAX` for any.
+    /// Greatest communicator size to which the rule applies; `u32::MAX` for any size.
     pub up_to_ranks: u32,
-    /// Least message size, as defined by the collective (see `mpi`).
+    /// Least message size in bytes to which the rule applies, as defined by the collective (see `mpi`).
     pub from_bytes: Bytes,
-    /// Greatest message size; [`Bytes::MAX`] for any.
+    /// Greatest message size in bytes to which the rule applies; [`Bytes::MAX`] for any size.
     pub up_to_bytes: Bytes,
-    /// Definition of the message size.
+    /// Definition of the message size in this rule.
     pub volume: Volume,
-    /// Method to use.
+    /// Algorithm and parameters that the rule selects.
     pub method: Method,
 }
 
 /// Definition of the message size in a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Volume {
-    /// As defined by the collective (see `mpi`).
+    /// The message size is as defined by the collective (see `mpi`).
     #[default]
     Usual,
-    /// All bytes that a rank sends or receives, if the usual size is one block.
+    /// The message size is the number of all bytes that a rank sends or receives. The usual size is one block.
     Total,
-    /// The mean block size, if the usual size is the sum of all blocks.
+    /// The message size is the mean block size. The usual size is the sum of all blocks.
     Mean,
 }
 
 impl CollectiveRule {
-    /// Creates a rule with `method` for all communicators and messages.
+    /// Creates a rule that selects `method` for all communicators and messages.
     pub fn always(method: Method) -> Self {
         CollectiveRule {
             from_ranks: 0,
@@ -242,37 +244,37 @@ impl CollectiveRule {
     }
 }
 
-/// Algorithm selection of a platform: its rules, and the library for all other cases.
+/// Selection of collective algorithms on a platform: rules, and an MPI library for all other cases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CollectiveRules {
-    /// Library that chooses if no rule applies.
+    /// MPI library that selects the algorithm if no rule applies.
     pub library: Library,
-    /// Cost of each separately packed, unpacked or copied block.
+    /// Core time of each block of data that is packed, unpacked or copied separately.
     pub block_overhead: SimSpan,
-    /// Cost of describing several such blocks as one datatype, per message.
+    /// Core time per message of describing several separate blocks as one datatype.
     pub datatype_overhead: SimSpan,
-    /// File with additional rules.
+    /// Name of a file with additional rules.
     pub file: Option<String>,
-    /// Selection file, used if no rule applies.
+    /// Selection file, which applies if no rule applies.
     pub selection: Option<Arc<Selection>>,
-    /// Node of each rank, for node-aware libraries; `None`: all on one node.
+    /// Node of each rank, for node-aware MPI libraries; `None`: all ranks are on one node.
     pub nodes: Option<Arc<NodeMap>>,
     rules: Vec<(Collective, Vec<CollectiveRule>)>,
 }
 
 impl CollectiveRules {
-    /// Creates rules with only the choices of `library`.
+    /// Creates a selection without rules, in which `library` always selects.
     pub fn with_library(library: Library) -> Self {
         CollectiveRules { library, ..CollectiveRules::default() }
     }
 
-    /// Replaces the rules of `collective`. The first applicable rule is used.
+    /// Replaces the rules of `collective`. The first rule that applies selects the algorithm.
     pub fn set(&mut self, collective: Collective, rules: Vec<CollectiveRule>) {
         self.rules.retain(|(other, _)| *other != collective);
         self.rules.push((collective, rules));
     }
 
-    /// Appends rules of `collective`, used if no previous rule applies.
+    /// Appends rules of `collective`, which select the algorithm if no previous rule applies.
     pub fn add(&mut self, collective: Collective, mut rules: Vec<CollectiveRule>) {
         match self.rules.iter_mut().find(|(other, _)| *other == collective) {
             Some((_, all)) => all.append(&mut rules),
@@ -280,12 +282,12 @@ impl CollectiveRules {
         }
     }
 
-    /// All rules, in the order in which their collectives were set.
+    /// Returns all rules, in the order in which their collectives were set.
     pub fn iter(&self) -> impl Iterator<Item = (Collective, &[CollectiveRule])> {
         self.rules.iter().map(|(collective, rules)| (*collective, rules.as_slice()))
     }
 
-    /// Method of the first applicable rule for `collective` among `ranks` with messages of `size`.
+    /// Returns the method of the first rule for `collective` that applies to `ranks` ranks and messages of `size`.
     pub fn method(&self, collective: Collective, ranks: u32, size: Bytes) -> Option<Method> {
         let (_, rules) = self.rules.iter().find(|(other, _)| *other == collective)?;
         rules.iter().find(|rule| rule.applies(ranks, size)).map(|rule| rule.method)

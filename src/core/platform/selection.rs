@@ -1,58 +1,58 @@
-//! MPICH's selection files as data: conditions on a collective and the resulting algorithm.
+//! Selection files of MPICH as data: conditions on a call of a collective, and the algorithm that they select.
 
 use super::rules::{Collective, Method};
 
-/// A condition of a selection file.
+/// A condition on a call of a collective in a selection file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// At most this many ranks.
+    /// The communicator has at most this number of ranks.
     RanksUpTo(u64),
-    /// The number of ranks is a power of two.
+    /// The number of ranks of the communicator is a power of two.
     RanksArePowerOfTwo,
-    /// The buffer, or the mean block, has at most this many bytes.
+    /// The buffer, or the mean block, has at most this number of bytes.
     MeanUpTo(u64),
-    /// All blocks together have at most this many bytes.
+    /// All blocks together have at most this number of bytes.
     TotalUpTo(u64),
-    /// At most this many elements.
+    /// The buffer has at most this number of elements.
     CountUpTo(u64),
-    /// Fewer elements than the greatest power of two not above the number of ranks.
+    /// The buffer has fewer elements than the greatest power of two that does not exceed the number of ranks.
     CountBelowPowerOfTwo,
-    /// Whether the operator commutes.
+    /// The reduction operator commutes, or does not commute.
     Commutes(bool),
-    /// A condition with a fixed result among ranks whose places are ignored.
+    /// A condition on the nodes of the ranks, which mcpsim does not evaluate; the result is fixed.
     Is(bool),
 }
 
-/// Contents of one node of a selection file.
+/// Contents of a node in the tree of a selection file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Branch {
-    /// The first condition that holds selects its branch; otherwise the library chooses.
+    /// The first condition that holds selects its branch. If no condition holds, the MPI library selects the algorithm.
     Questions(Vec<(Condition, Branch)>),
-    /// An algorithm.
+    /// The node selects this algorithm.
     Takes(Method),
-    /// An algorithm with this name, for which there is no schedule.
+    /// The node selects an algorithm with this name, for which mcpsim has no schedule.
     Absent(String),
 }
 
-/// Values for the conditions.
+/// Properties of a call of a collective on which the conditions of a selection file depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SelectionContext {
-    /// Size of the communicator.
+    /// Number of ranks of the communicator.
     pub ranks: u32,
-    /// Bytes of the buffer, or of the mean block.
+    /// Number of bytes of the buffer, or of the mean block.
     pub mean: u64,
-    /// Bytes of all blocks together, or of the buffer.
+    /// Number of bytes of all blocks together, or of the buffer.
     pub total: u64,
-    /// Bytes of an element; at least 1.
+    /// Number of bytes of an element; at least 1.
     pub element: u32,
-    /// Whether contributions must be combined in order of ranks.
+    /// Whether the contributions to a reduction must be combined in order of ranks.
     pub ordered: bool,
 }
 
 /// Contents of a selection file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// One entry per collective.
+    /// Tree of conditions of each collective.
     pub collectives: Vec<(Collective, Branch)>,
 }
 
@@ -73,10 +73,11 @@ impl Condition {
 }
 
 impl Selection {
-    /// Method of `collective`; `None` if the library chooses.
+    /// Returns the method that the selection file selects for a call of `collective`; `None` if the MPI library
+    /// selects.
     ///
     /// # Errors
-    /// The name of the algorithm, if there is no schedule for it.
+    /// The name of the selected algorithm, if mcpsim has no schedule for it.
     pub fn method(&self, collective: Collective, of: SelectionContext) -> Result<Option<Method>, &str> {
         let Some((_, mut branch)) =
             self.collectives.iter().map(|(known, branch)| (known, branch)).find(|(known, _)| **known == collective)

@@ -1,4 +1,4 @@
-//! Numbers of nodes, CMPs and cores of a machine.
+//! Shape of a machine: numbers of nodes, CMPs and cores.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::level::Site;
 
-/// `(N, C, T)`: N nodes, C CMPs per node, T cores per CMP; each at least one.
+/// Shape of a machine `(N, C, T)`: N nodes, C CMPs per node and T cores per CMP. Each number is at least one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Number of nodes.
@@ -22,23 +22,24 @@ pub struct Shape {
 /// Error for a text that is not the shape of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShapeError {
-    /// Not three positive integers.
+    /// The text is not three positive integers.
     NotThreeNumbers {
-        /// Given text.
+        /// The text that was read.
         found: String,
     },
-    /// More than [`Shape::MOST_CORES`] cores.
+    /// The machine would have more than [`Shape::MOST_CORES`] cores.
     TooManyCores {
-        /// Given text.
+        /// The text that was read.
         found: String,
     },
 }
 
 impl Shape {
-    /// Greatest number of cores: above that of real machines, and low enough for the memory of a host.
+    /// Greatest permitted number of cores. It exceeds the number of cores of real machines, and the host's memory is
+    /// sufficient for it.
     pub const MOST_CORES: u32 = 1 << 24;
 
-    /// Creates a machine with `nodes` nodes of `cmps` CMPs with `cores` cores each.
+    /// Creates the shape of a machine with `nodes` nodes of `cmps` CMPs with `cores` cores each.
     ///
     /// # Errors
     /// A number is zero, or there are more than [`Shape::MOST_CORES`] cores in all.
@@ -55,25 +56,26 @@ impl Shape {
             .ok_or_else(|| ShapeError::TooManyCores { found: found() })
     }
 
-    /// Number of cores of the machine.
+    /// Returns the number of cores of the machine.
     pub fn total_cores(self) -> u64 {
         self.cores_in_node().saturating_mul(u64::from(self.nodes))
     }
 
-    /// Number of cores per node.
+    /// Returns the number of cores per node.
     pub fn cores_in_node(self) -> u64 {
         u64::from(self.cmps) * u64::from(self.cores)
     }
 
-    /// Whether the machine has the core at `site`.
+    /// Returns whether the machine has the core at `site`.
     pub fn contains(self, site: Site) -> bool {
         site.node < self.nodes && site.cmp < self.cmps && site.core < self.cores
     }
 
-    /// Site of core `index`, counted within CMPs within nodes.
+    /// Returns the position of core number `index`. The cores of a machine are numbered CMP by CMP within each node,
+    /// node by node.
     ///
     /// # Panics
-    /// If there is no such core.
+    /// The machine has no core with this number.
     pub fn site(self, index: u64) -> Site {
         assert!(index < self.total_cores(), "core {index} of a machine of {} cores", self.total_cores());
         let cmp = index / u64::from(self.cores);
@@ -102,7 +104,7 @@ impl std::error::Error for ShapeError {}
 impl FromStr for Shape {
     type Err = ShapeError;
 
-    /// Reads "4,2,2", with or without parentheses.
+    /// Parses a text such as "4,2,2", with or without parentheses.
     fn from_str(text: &str) -> Result<Self, ShapeError> {
         let wrong = || ShapeError::NotThreeNumbers { found: text.to_owned() };
         let bare = text.trim();
@@ -122,21 +124,21 @@ impl FromStr for Shape {
 }
 
 impl fmt::Display for Shape {
-    /// Writes `(4, 2, 2)`.
+    /// Writes the shape as `(4, 2, 2)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({}, {}, {})", self.nodes, self.cmps, self.cores)
     }
 }
 
 impl Serialize for Shape {
-    /// Writes `[N, C, T]`.
+    /// Writes the shape as the list `[N, C, T]`.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         [self.nodes, self.cmps, self.cores].serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Shape {
-    /// Reads `[4, 2, 2]` or, as on a command line, "4,2,2".
+    /// Reads the shape from a list `[4, 2, 2]` or, as on a command line, from a text "4,2,2".
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ShapeVisitor)
     }

@@ -1,32 +1,32 @@
-//! Part of each rank in its node's memory and caches, for a placement of all ranks.
+//! Part of the memory bandwidth and caches of a node that each rank has, for a placement of all ranks.
 
 use std::collections::HashMap;
 
 use super::{Domain, HardwareThreads, MemoryPart, Platform, Shape, Site};
 
-/// Parts of memory and caches by the places of ranks.
+/// Parts of memory bandwidth and caches by the positions of ranks.
 #[derive(Debug)]
 pub struct MemoryShares {
     shape: Shape,
-    /// Number of cores of a unit: the smallest domain with a cache or memory of its own, or a CMP.
+    /// Number of cores of a unit that ranks share: the smallest domain with a cache or memory of its own, or a CMP.
     unit: u32,
-    /// Part of a rank of each unit.
+    /// Part that each rank on a unit has, for each unit of cores.
     of_unit: Vec<MemoryPart>,
-    /// Parts of ranks on cores with mutually slowing hardware threads.
+    /// Parts of the ranks on cores whose hardware threads slow each other.
     of_core: HashMap<Site, MemoryPart>,
 }
 
 impl MemoryShares {
-    /// Computes the parts for ranks at `sites` of `platform`.
+    /// Computes the parts of memory bandwidth and caches for ranks at `sites` of `platform`.
     pub fn new(platform: &Platform, sites: &[Site]) -> Self {
         let (shape, core) = (platform.shape, &platform.core);
         let (caches, memories) = (platform.places.cache(), platform.places.memory());
         let cores = |domain: Option<&Domain>| domain.map_or(shape.cores, |domain| domain.cores);
         let (of_cache, of_memory) = (cores(caches.map(|of| of.0)), cores(memories.map(|of| of.0)));
         let unit = of_cache.min(of_memory);
-        // Ranks that take turns on a hardware thread use the memory one at a time.
+        // Ranks that take turns on a hardware thread use the memory one after another.
         let places = core.threads.places(sites);
-        // A machine may have millions of unused nodes after the last used one.
+        // A machine may have millions of nodes without ranks after the last node with ranks.
         let nodes = places.last().map_or(0, |site| site.node + 1);
         let per_node = shape.cmps * shape.cores;
         let core_of = |site: &Site| site.node * per_node + site.cmp * shape.cores + site.core;
@@ -40,7 +40,7 @@ impl MemoryShares {
         let ranks = counted(sites, of_cache);
         let on_node: Vec<u32> = on_cmp.chunks(shape.cmps as usize).map(|node| node.iter().sum()).collect();
         let size = core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
-        // `first` is the number of the first core of a unit.
+        // `first` is the number of the first core of a unit of cores.
         let part = |slower: f64, first: u32| {
             let node = first / per_node;
             let of_cmp = on_cmp[(first / shape.cores) as usize];
@@ -65,10 +65,10 @@ impl MemoryShares {
         MemoryShares { shape, unit, of_unit, of_core }
     }
 
-    /// Part of a rank at `site`.
+    /// Returns the part of memory bandwidth and caches of a rank at `site`.
     ///
     /// # Panics
-    /// If there is no rank on its node or a later one.
+    /// No rank is on the node of `site` or on a later node.
     pub fn part(&self, site: Site) -> MemoryPart {
         let of_core = if self.of_core.is_empty() { None } else { self.of_core.get(&site).copied() };
         of_core.unwrap_or_else(|| {
@@ -77,7 +77,7 @@ impl MemoryShares {
         })
     }
 
-    /// Parts of the ranks at `sites`.
+    /// Returns the parts of memory bandwidth and caches of the ranks at `sites`.
     pub fn of_ranks(platform: &Platform, sites: &[Site]) -> Vec<MemoryPart> {
         let shares = MemoryShares::new(platform, sites);
         sites.iter().map(|site| shares.part(*site)).collect()

@@ -1,61 +1,64 @@
-//! Textbook models: Hockney, LogP and LogGP, with their parameters and a machine that has nothing else.
+//! Textbook models of message times: Hockney, LogP and LogGP, with their parameters, and the machine that each model
+//! describes.
 //!
-//! Independent of measurements: the package `mcpsim-measure` fits the same models to samples.
+//! This module uses no measurements; the package `mcpsim-measure` fits the same models to measured times.
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Conditions, Contention, CoreRates, Level, Link, MemorySharing, Platform, Row, Shape, Site};
 
-/// A model of messages between processors with equal costs for all pairs.
+/// A textbook model of messages between processors, with equal costs for all pairs of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Textbook {
-    /// [`Hockney`].
+    /// The model [`Hockney`].
     Hockney,
-    /// [`LogP`].
+    /// The model [`LogP`].
     LogP,
-    /// [`LogGp`].
+    /// The model [`LogGp`].
     LogGp,
 }
 
-/// Message size for LogP's parameters.
+/// Message size in bytes for which LogP's parameters are derived.
 pub const LOGP_BYTES: u64 = 8;
 
-/// Greatest message size used for fits, as in `mcpsim measure`.
+/// Greatest message size in bytes to which parameters are fitted, as in `mcpsim measure`.
 const MOST_BYTES: u64 = 4 << 20;
 
-/// t(m) = t0 + m / r∞ (Hockney: The communication challenge for MPP, Parallel Computing 20, 1994).
+/// Hockney's model: a message of m bytes takes t(m) = t0 + m / r∞ (Hockney: The communication challenge for MPP,
+/// Parallel Computing 20, 1994).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hockney {
-    /// t0 in seconds.
+    /// Parameter t0 in seconds.
     pub start: f64,
-    /// 1 / r∞ in seconds per byte.
+    /// Parameter 1 / r∞ in seconds per byte.
     pub per_byte: f64,
 }
 
-/// t = L + 2 o for messages of one small size, at most one per gap (Culler and others: LogP: Towards a realistic
-/// model of parallel computation, PPoPP 1993).
+/// LogP: a message of one small size takes t = L + 2 o, and a processor sends at most one message per gap (Culler and
+/// others: LogP: Towards a realistic model of parallel computation, PPoPP 1993).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogP {
-    /// L in seconds.
+    /// Parameter L (latency) in seconds.
     pub latency: f64,
-    /// o in seconds: mean of the overheads of send and receive.
+    /// Parameter o in seconds: mean of the core times of send and receive.
     pub overhead: f64,
-    /// g in seconds: least time between two sends or receives of a processor.
+    /// Parameter g in seconds: least time between two sends or two receives of a processor.
     pub gap: f64,
 }
 
-/// t(m) = L + 2 o + (m − 1) G (Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA 1995).
+/// LogGP: a message of m bytes takes t(m) = L + 2 o + (m − 1) G (Alexandrov, Ionescu, Schauser, Scheiman: LogGP, SPAA
+/// 1995).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogGp {
-    /// L, o and g for messages of one byte.
+    /// Parameters L, o and g for messages of one byte.
     pub small: LogP,
-    /// G in seconds per byte.
+    /// Parameter G in seconds per byte.
     pub per_byte: f64,
 }
 
 impl Hockney {
-    /// Fits the parameters to `points` (bytes, seconds above zero) by least squares of relative errors, with both
-    /// parameters at least zero. `None` with fewer than two sizes.
+    /// Fits the parameters to `points` (bytes, seconds above zero) by least squares of relative errors, so that no
+    /// parameter is negative. `None`: the points have fewer than two different sizes.
     pub fn fit(points: &[(u64, f64)]) -> Option<Hockney> {
         let mut sums = [0.0; 5];
         for &(bytes, seconds) in points {
@@ -77,38 +80,39 @@ impl Hockney {
         })
     }
 
-    /// Time of a message of `bytes` bytes, in seconds.
+    /// Returns the time of a message of `bytes` bytes, in seconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.start + self.per_byte * bytes as f64
     }
 
-    /// n½: number of bytes of a message that reaches half of r∞, t0 · r∞.
+    /// Returns n½ = t0 · r∞, the size in bytes of a message that reaches half of the bandwidth r∞.
     pub fn half_size(&self) -> f64 {
         self.start / self.per_byte
     }
 }
 
 impl LogP {
-    /// Derives the parameters from the time of a small message, the overheads of both ends, and the time of each
-    /// further message of a train, all in seconds.
+    /// Derives the parameters from the time of a small message, the core times of sender and receiver, and the time of
+    /// each further message of a sequence, all in seconds.
     pub fn new(message: f64, overheads: [f64; 2], gap: f64) -> LogP {
         let overhead = ((overheads[0] + overheads[1]) / 2.0).min(message / 2.0);
         LogP { latency: message - 2.0 * overhead, overhead, gap }
     }
 
-    /// L + 2 o in seconds.
+    /// Returns the time L + 2 o of a message in seconds.
     pub fn message(&self) -> f64 {
         self.latency + 2.0 * self.overhead
     }
 
-    /// L / g: greatest number of messages in transfer from or to a processor; at least 1.
+    /// Returns L / g, the greatest number of messages in transfer from or to a processor; at least 1.
     pub fn capacity(&self) -> f64 {
         (self.latency / self.gap).ceil().max(1.0)
     }
 }
 
 impl LogGp {
-    /// Keeps L, o and g of small messages and fits G to `points` by least squares of relative errors.
+    /// Creates the model with L, o and g of `small`, and with the G that fits `points` best by least squares of
+    /// relative errors.
     pub fn fit(small: LogP, points: &[(u64, f64)]) -> LogGp {
         let (mut above, mut below) = (0.0, 0.0);
         for &(bytes, seconds) in points.iter().filter(|(bytes, _)| *bytes > 1) {
@@ -119,19 +123,19 @@ impl LogGp {
         LogGp { small, per_byte: if below > 0.0 { (above / below).max(0.0) } else { 0.0 } }
     }
 
-    /// Time of a message of `bytes` bytes, in seconds.
+    /// Returns the time of a message of `bytes` bytes, in seconds.
     pub fn at(&self, bytes: u64) -> f64 {
         self.small.message() + (bytes as f64 - 1.0) * self.per_byte
     }
 
-    /// Bandwidth of successive messages of `bytes` bytes, m / t(m), in bytes per second; approaches 1 / G for large
-    /// ones.
+    /// Returns the bandwidth m / t(m) of successive messages of m = `bytes` bytes, in bytes per second. The bandwidth
+    /// approaches 1 / G for large messages.
     pub fn bandwidth(&self, bytes: u64) -> f64 {
         bytes as f64 / self.at(bytes)
     }
 }
 
-/// Sizes from 0 to `most`, two per power of two above 32.
+/// Returns message sizes from 0 to `most` bytes, two sizes per power of two above 32.
 pub fn message_sizes(most: u64) -> Vec<u64> {
     let powers = (0..).map(|power| 1u64 << power).take_while(|size| *size <= most);
     let both = powers.flat_map(|size| [Some(size), (size >= 32).then_some(size / 2 * 3)]);
@@ -139,8 +143,8 @@ pub fn message_sizes(most: u64) -> Vec<u64> {
 }
 
 impl Link {
-    /// Time of a message without other transfers in seconds, from the send to the end of the receive: half a round
-    /// trip.
+    /// Returns the time in seconds of a message without other transfers, from the send to the end of the receive: half
+    /// of a round trip.
     fn alone(&self, bytes: u64) -> f64 {
         let size = Bytes::new(bytes);
         let row = self.row(size);
@@ -150,18 +154,18 @@ impl Link {
         row.sending(size).as_seconds() + network + row.receiving(size).as_seconds() + handshakes
     }
 
-    /// Half round trips by size, without those of zero time.
+    /// Returns half of the round-trip time by message size, without sizes whose time is zero.
     fn times(&self) -> Vec<(u64, f64)> {
         let all = message_sizes(MOST_BYTES).into_iter().map(|bytes| (bytes, self.alone(bytes)));
         all.filter(|(_, seconds)| *seconds > 0.0).collect()
     }
 
-    /// Hockney's parameters of this link.
+    /// Returns the parameters of Hockney's model for this link.
     pub fn hockney(&self) -> Hockney {
         Hockney::fit(&self.times()).unwrap_or(Hockney { start: 0.0, per_byte: 0.0 })
     }
 
-    /// LogP's parameters of this link for messages of `bytes`.
+    /// Returns the parameters of LogP for this link and messages of `bytes` bytes.
     pub fn log_p(&self, bytes: u64) -> LogP {
         let size = Bytes::new(bytes);
         let row = self.row(size);
@@ -171,19 +175,19 @@ impl Link {
             Contention::Fair => row.gap,
             Contention::Ideal | Contention::Share | Contention::Measured => SimSpan::ZERO,
         };
-        // The slowest of the cores of both ends and the adapter.
+        // The gap is the greatest of the core times of sender and receiver and the gap of the adapter.
         let gap = overheads.into_iter().fold(adapter.as_seconds(), f64::max);
         LogP::new(self.alone(bytes), overheads, gap)
     }
 
-    /// LogGP's parameters of this link.
+    /// Returns the parameters of LogGP for this link.
     pub fn log_gp(&self) -> LogGp {
         LogGp::fit(self.log_p(1), &self.times())
     }
 }
 
 impl Shape {
-    /// Level of the most distant pairs.
+    /// Returns the level of the most distant pairs of cores.
     pub fn farthest(self) -> Level {
         match (self.nodes, self.cmps) {
             (1, 1) => Level::IntraCmp,
@@ -192,7 +196,7 @@ impl Shape {
         }
     }
 
-    /// `(N × C × T, 1, 1)`: every core is a processor of its own.
+    /// Returns the shape `(N × C × T, 1, 1)`, in which every core is a node of its own.
     pub fn flat(self) -> Shape {
         Shape { nodes: self.total_cores() as u32, cmps: 1, cores: 1 }
     }
@@ -207,17 +211,17 @@ impl Site {
 }
 
 impl Platform {
-    /// The machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors with equal distances,
-    /// those of the most distant cores, and with the model's costs of messages.
+    /// Returns the machine of `--model hockney`, `logp` and `loggp` for ranks at `sites`: P processors whose messages
+    /// have the costs of the model, with the parameters of the most distant pair of cores.
     ///
-    /// - Hockney: a message takes t0 + m / r∞. It occupies neither cores nor the network.
-    /// - LogP: a message of any size takes L + 2 o, of which each core spends o. The sends of a processor are g
-    ///   apart, and so are its receives.
-    /// - LogGP: m bytes take (m − 1) G longer, and occupy the adapters of both processors for m G, or g if that is
-    ///   longer.
+    /// - Hockney: a message of m bytes takes t0 + m / r∞, and occupies neither cores nor the network.
+    /// - LogP: a message of any size takes L + 2 o, and the core of each of the two ranks is busy for o. Between two
+    ///   sends of a processor there is at least the time g, and also between two receives.
+    /// - LogGP: a message of m bytes takes (m − 1) G longer, and occupies the adapters of both processors for m G or g,
+    ///   whichever is longer.
     ///
-    /// There are no levels, size intervals, thresholds or rendezvous, and no contention of processors for a node's
-    /// adapter. A core computes as in the full model if all CMPs have as many ranks as the fullest.
+    /// The machine has no levels, size intervals, thresholds or rendezvous, and processors do not share adapters. A
+    /// core computes as in the full model if all CMPs have as many ranks as the CMP with the most ranks.
     pub fn textbook(&self, model: Textbook, sites: &[Site]) -> Platform {
         let link = self.link(self.shape.farthest());
         let (contention, row) = match model {
@@ -232,9 +236,9 @@ impl Platform {
             shape: self.shape.flat(),
             core: self.core.as_among(sites),
             links: [within.clone(), within, between],
-            // These models have no progress, noise or unequal nodes.
+            // The textbook models have no progress, noise or unequal nodes.
             conditions: Conditions::default(),
-            // They have no classes of pairs and no places either.
+            // The textbook models have no classes of pairs and no places.
             pairs: None,
             places: Default::default(),
             unread: Vec::new(),
@@ -244,8 +248,8 @@ impl Platform {
 }
 
 impl CoreRates {
-    /// Rates of a core that has its node to itself, with the memory and slowdown of the fullest CMP among these
-    /// sites.
+    /// Returns the rates of a core that is alone on its node. Memory and slowdown are those of the CMP with the most
+    /// ranks among these sites.
     fn as_among(&self, sites: &[Site]) -> CoreRates {
         let mut sorted = sites.to_vec();
         sorted.sort_unstable();
@@ -269,7 +273,7 @@ impl CoreRates {
     }
 }
 
-/// Length of the longest run of equal keys.
+/// Returns the length of the longest sequence of equal keys.
 fn most_alike<K: PartialEq>(keys: impl Iterator<Item = K>) -> usize {
     let keys: Vec<K> = keys.collect();
     keys.chunk_by(|a, b| a == b).map(<[K]>::len).max().unwrap_or(0)
@@ -280,7 +284,7 @@ fn hockney_row(model: Hockney) -> Row {
 }
 
 fn log_gp_row(model: LogGp) -> Row {
-    // The formula counts m − 1 bytes, a row counts m.
+    // The formula of LogGP counts m − 1 bytes, and a row of a link counts m bytes.
     row(model.small.latency - model.per_byte, model.small.overhead, model.small.gap, model.per_byte)
 }
 
@@ -336,14 +340,14 @@ gap = "500 ns"
 
     #[test]
     fn the_toy_example_of_a_course() {
-        // L + 2 o − G = 5 and G = 3: one byte takes 8, m bytes take 5 + 3 m, and the bandwidth m / (5 + 3 m)
+        // With L + 2 o − G = 5 and G = 3, one byte takes 8, and m bytes take 5 + 3 m. The bandwidth m / (5 + 3 m)
         // approaches 1 / 3.
         let model = LogGp { small: LogP { latency: 6.0, overhead: 1.0, gap: 1.0 }, per_byte: 3.0 };
         for (bytes, bandwidth) in [(1, 1.0 / 8.0), (5, 5.0 / 20.0), (10, 10.0 / 35.0), (100, 100.0 / 305.0)] {
             near(model.bandwidth(bytes), bandwidth);
         }
         near(model.bandwidth(1_000_000_000), 1.0 / 3.0);
-        // Half of the bandwidth is reached at 5 / 3 bytes: m / (5 + 3 m) = 1 / 6.
+        // Half of the greatest bandwidth is reached at 5 / 3 bytes: m / (5 + 3 m) = 1 / 6.
         near(Hockney { start: 5.0, per_byte: 3.0 }.half_size(), 5.0 / 3.0);
     }
 
@@ -390,7 +394,8 @@ gap = "500 ns"
         assert_eq!(ns(&made(Textbook::Hockney)), [2500, 0, 0, 0]);
         assert_eq!(ns(&made(Textbook::LogP)), [2008, 250, 250, 500]);
         assert_eq!(ns(&made(Textbook::LogGp)), [2000, 250, 250, 500]);
-        // A core keeps its share: 3 GB/s of its CMP's 6, 2.5 of its node's 10 with four ranks.
+        // A core keeps its part of the memory bandwidth: 3 of 6 GB/s of its CMP, and 2.5 of 10 GB/s of its node with
+        // four ranks.
         let core = made(Textbook::LogGp).core;
         assert_eq!((core.memory.get(), core.slowdown), (2_500_000_000, vec![1.5]));
         assert_eq!(machine.textbook(Textbook::LogP, &sites[..1]).core.slowdown, [1.0]);

@@ -1,4 +1,5 @@
-//! Hardware threads: number of ranks that a core can run at a time, and their mutual slowdown.
+//! Hardware threads of a core: number of ranks that compute on a core at a time, and the mutual slowdown of these
+//! ranks.
 
 use std::collections::HashMap;
 
@@ -7,26 +8,27 @@ use super::Site;
 /// Hardware threads of each core.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HardwareThreads {
-    /// Number of threads, at least one: this many ranks of a core compute at a time.
+    /// Number of hardware threads of a core, at least one.
     count: u32,
-    /// Slowdown of a thread with 1, 2, … busy siblings; the last applies beyond.
+    /// Slowdown of a hardware thread while 1, 2, … other threads of its core are busy; the last value applies to more
+    /// threads.
     beside: Vec<f64>,
 }
 
 impl Default for HardwareThreads {
-    /// One thread per core.
+    /// Creates cores with one hardware thread.
     fn default() -> Self {
         HardwareThreads { count: 1, beside: Vec::new() }
     }
 }
 
 impl HardwareThreads {
-    /// Greatest number of threads per core.
+    /// Greatest permitted number of hardware threads per core.
     pub const MOST: u32 = 64;
 
-    /// Creates `count` threads per core with these slowdown factors for 1, 2, … busy siblings. `None` unless there
-    /// are 2 to [`HardwareThreads::MOST`] threads, at most one factor per number of siblings, and factors start at 1
-    /// or more and never decrease.
+    /// Creates cores with `count` hardware threads and with the slowdown factors `beside` for 1, 2, … busy siblings
+    /// (other threads of the core). `None` unless there are 2 to [`HardwareThreads::MOST`] threads, at most one factor
+    /// per number of siblings, the first factor is 1 or more, and factors never decrease.
     pub fn new(count: u32, beside: Vec<f64>) -> Option<Self> {
         let counted = (2..=Self::MOST).contains(&count) && (1..count as usize).contains(&beside.len());
         let rising = beside.first().is_some_and(|first| *first >= 1.0) && beside.is_sorted();
@@ -34,12 +36,12 @@ impl HardwareThreads {
             .then_some(HardwareThreads { count, beside })
     }
 
-    /// Number of threads per core.
+    /// Returns the number of hardware threads per core.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Returns the threads without mutual slowdown.
+    /// Returns hardware threads of the same number without mutual slowdown.
     pub fn apart(&self) -> Self {
         match self.count {
             1 => self.clone(),
@@ -47,13 +49,13 @@ impl HardwareThreads {
         }
     }
 
-    /// Number of `ranks` on a core that compute at a time.
+    /// Returns how many of the `ranks` ranks on a core compute at a time.
     pub fn busy(&self, ranks: u32) -> u32 {
         ranks.min(self.count)
     }
 
-    /// Slowdown of a thread with `ranks`, at least one, on its core. All are busy because MPI libraries poll while
-    /// they wait.
+    /// Returns the slowdown of a hardware thread if its core has `ranks` ranks, at least one. All these ranks are busy,
+    /// because MPI libraries poll while they wait.
     pub fn factor(&self, ranks: u32) -> f64 {
         match self.busy(ranks) {
             0 | 1 => 1.0,
@@ -61,24 +63,26 @@ impl HardwareThreads {
         }
     }
 
-    /// Slowdown including turns: more ranks than threads take turns.
+    /// Returns the slowdown of a rank. It includes that the ranks take turns if a core has more ranks than hardware
+    /// threads.
     pub fn longer(&self, ranks: u32) -> f64 {
         self.factor(ranks) * self.turns(ranks)
     }
 
-    /// Number of turns that `ranks` on a core take at its threads.
+    /// Returns the number of turns in which `ranks` ranks of a core use its hardware threads.
     pub fn turns(&self, ranks: u32) -> f64 {
         f64::from(ranks.max(1)) / f64::from(self.busy(ranks).max(1))
     }
 
-    /// Number of ranks on each core.
+    /// Returns the number of ranks on each core.
     pub fn ranks_of_cores(sites: &[Site]) -> HashMap<Site, u32> {
         let mut ranks = HashMap::new();
         sites.iter().for_each(|site| *ranks.entry(*site).or_insert(0) += 1);
         ranks
     }
 
-    /// Places in use: of the ranks on a core, as many as compute at a time.
+    /// Returns the cores of the ranks that compute at a time: of the ranks on a core, as many as the core has hardware
+    /// threads.
     pub fn places(&self, sites: &[Site]) -> Vec<Site> {
         let mut sorted = sites.to_vec();
         sorted.sort_unstable();

@@ -12,14 +12,14 @@ fn with_overheads(ranks: u32) -> Platform {
 #[test]
 fn overheads_are_paid_for_every_message_of_a_collective() {
     use Algorithm::{Binomial, Dissemination, Linear, Pairwise};
-    // A round takes 30 + L + 7.
+    // A round of the barrier takes 30 + L + 7.
     assert_eq!(all(&with_overheads(2), Dissemination, Collective::Barrier, 2, &same(0)), [L + 37; 2]);
     assert_eq!(all(&with_overheads(4), Dissemination, Collective::Barrier, 4, &same(0)), [2 * (L + 37); 4]);
     // The root sends to rank 2 and then to rank 1. Rank 2 sends to rank 3.
     let done = all(&with_overheads(4), Binomial, Collective::Bcast, 4, &same(N));
     assert_eq!(done, [60, 60 + M + 7, 30 + M + 7 + 30, 30 + M + 7 + 30 + M + 7]);
-    // The two sends of a rank leave one after the other. The receives complete in the order of arrival, which is M
-    // after K + 30 and M after K + 60.
+    // The two sends of a rank leave one after the other. The receives of a rank complete in the order of arrival, which
+    // is M after K + 30 and M after K + 60.
     let done = all(&with_overheads(3), Linear, Collective::Alltoall, 3, &same(N));
     assert_eq!(done, [K + 60 + M + 7; 3]);
     let done = all(&with_overheads(3), Pairwise, Collective::Alltoall, 3, &same(N));
@@ -33,13 +33,14 @@ fn overheads_are_paid_for_every_message_of_a_collective() {
 fn a_rendezvous_within_a_collective_waits_for_both() {
     let link = Link::new(Contention::Ideal, Bytes::new(100), ns(400), vec![row(L)]);
     let platform = with_link(ideal(3), Level::InterNode, link);
-    // The request and the grant of a rendezvous take 400 ns each. The root waits until both transfers have ended.
+    // The request and the grant of a rendezvous message take 400 ns each. The root of the broadcast waits until the
+    // transfers to both other ranks have ended.
     let done = all(&platform, Algorithm::Linear, Collective::Bcast, 3, &same(N));
     assert_eq!(done, [800 + M; 3]);
     // In the binomial tree, the root sends first to rank 2 and then to rank 1.
     let done = all(&platform, Algorithm::Binomial, Collective::Bcast, 3, &same(N));
     assert_eq!(done, [2 * (800 + M), 2 * (800 + M), 800 + M]);
-    // A late receiver delays the root, which receives the grant at 5000 + 400 ns.
+    // A receiver that calls the broadcast late delays the root, which receives the grant at 5000 + 400 ns.
     let bcast = |rank| Line::Collective(part_by(Algorithm::Linear, Collective::Bcast, rank, 2, same(N)));
     let programs = [vec![bcast(0)], vec![Line::Compute(5000), bcast(1)]];
     assert_eq!(line_clocks(&platform, &programs), [5400 + M; 2]);
@@ -61,7 +62,7 @@ fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
     let allreduce = |rank| part_by(Algorithm::RecursiveDoubling, Collective::Allreduce, rank, 2, same(N));
     let program = |rank, compute| vec![Line::Begin(allreduce(rank)), Line::Compute(compute), Line::WaitAll];
     let whole = K + M + C;
-    // Each rank ends at the maximum of the ends of the collective and of its computing.
+    // Each rank ends when both the nonblocking collective and the rank's computation have ended.
     assert_eq!(line_clocks(&ideal(2), &[program(0, 100), program(1, 50_000)]), [whole, 50_000]);
     assert_eq!(line_clocks(&ideal(2), &[program(0, 0), program(1, whole)]), [whole, whole]);
     // Rank 1 begins at 2000 ns, and rank 0 waits for it. The data of rank 0 arrive at rank 1 at K + M = 3880, before
@@ -79,7 +80,7 @@ fn outstanding_collectives_of_one_communicator_do_not_mix() {
     let program = |rank, waits: [usize; 2]| {
         vec![bcast(rank, 2000), bcast(rank, 100), Line::Wait(waits[0]), Line::Compute(10_000), Line::Wait(waits[1])]
     };
-    // Computing starts when the first wait returns.
+    // The computation of each rank starts when the first wait returns.
     assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [0, 0])]), [10_000, 13_000]);
     assert_eq!(line_clocks(&ideal(2), &[program(0, [0, 0]), program(1, [1, 0])]), [10_000, 11_100]);
 
@@ -142,11 +143,11 @@ fn communicators_keep_their_collectives_apart() {
             Line::WaitAll,
         ]
     };
-    // Both messages are sent from rank 0 to rank 1, and the short message leaves second.
+    // Both collectives send a message from rank 0 to rank 1, and the short message leaves second.
     assert_eq!(line_clocks(&ideal(2), &[program(0), program(1)]), [0, L + 2000]);
 }
 
-/// Runs the programs, which must deadlock. Returns each waiting rank with its call and the ranks for which it waits.
+/// Runs programs of ranks that must deadlock. Returns each waiting rank with its call and the ranks for which it waits.
 fn stuck(programs: &[Vec<Line>]) -> Vec<(u32, String, Vec<String>)> {
     let ended = |workers| match run_lines(&ideal(programs.len() as u32), programs, workers) {
         Err(RunError::Deadlock(deadlock)) => deadlock,
@@ -170,7 +171,7 @@ fn ranks_that_call_different_collectives_wait_for_ever_and_are_named() {
     );
     assert!(found[0].2[0].contains("rank 1") && found[1].2[0].contains("rank 0"), "{found:?}");
 
-    // The root of a bcast only sends and continues. The other rank waits for the root's message.
+    // The root of a bcast only sends and continues. Rank 1 waits for the root's message.
     let programs = [vec![line(Collective::Bcast, 0, 0)], vec![line(Collective::Reduce, 1, 1)]];
     let found = stuck(&programs);
     assert_eq!((found.len(), found[0].0, found[0].1.as_str()), (1, 1, "reduce"));

@@ -1,8 +1,8 @@
 //! Tests random programs under random conditions. The Outcome must be the same for any number of workers. For programs
 //! without strands, the Outcome must not depend on how far programs run ahead of virtual time.
 //!
-//! The levels of the machine have different contention models, so that the cost of some messages is determined at the
-//! send and of others at the departure.
+//! The three levels of the machine have different contention models, so that the cost of some messages is determined at
+//! the send and the cost of other messages at the departure.
 
 use mcpsim::engine::{Labels, Outcome, Progress, RunOptions, Simulation};
 use mcpsim::platform::{
@@ -44,12 +44,13 @@ struct LinkSpec {
 /// A round of a random program. All ranks have received the messages of a round before the next round.
 #[derive(Clone, Debug)]
 struct Round {
-    /// Source, destination and size in units of each message, and true if the send is synchronous.
+    /// Source, destination and size in units of each message; the last value is true if the send is synchronous.
     mails: Vec<(Rank, Rank, u64, bool)>,
-    /// For each rank, the computing time in units before the messages, and between the start of the messages and the
-    /// wait.
+    /// For each rank, the computing time in units before its messages, and the computing time between the start of its
+    /// messages and the wait for them.
     computes: Vec<(u64, u64)>,
-    /// For each rank, the order of its calls: receives first, nonblocking calls with one wait, or sends first.
+    /// For each rank, the order of its calls in the round: receives first, nonblocking calls with one wait, or sends
+    /// first.
     manners: Vec<u8>,
     strand: bool,
 }
@@ -106,7 +107,8 @@ impl Round {
         match self.manners[rank as usize] {
             0 => lines.extend(posted.chain(sends).chain([Do::Compute(between * UNIT)])),
             1 => lines.extend(sends.chain([Do::Compute(between * UNIT)]).chain(posted)),
-            // The receives are blocking. Their senders do not wait for the sends of this rank.
+            // The receives of this rank are blocking. The senders of the messages to this rank do not wait for the
+            // sends of this rank.
             _ => {
                 lines.extend(sends.chain([Do::Compute(between * UNIT)]));
                 lines.extend(receives().map(|mail| Do::RecvTag(mail.0, 0)));
@@ -140,7 +142,7 @@ impl Program for InTime {
 
 impl Describe for InTime {}
 
-/// Simulates `case` and returns the Outcome. If `ahead` is true, programs run ahead of virtual time.
+/// Simulates the random program `case` and returns the Outcome. If `ahead` is true, programs run ahead of virtual time.
 fn simulate(case: &Case, workers: u32, ahead: bool) -> Outcome {
     let platform = case.platform();
     let make = |rank: Rank| -> Box<dyn Program> {

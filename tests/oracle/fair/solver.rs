@@ -1,4 +1,5 @@
-//! Compares the engine's times of many transfers with a simple solver for max-min fair shares.
+//! Compares the end times of many transfers in the engine with the end times by a simple solver for max-min fair
+//! shares.
 
 use super::*;
 
@@ -100,7 +101,7 @@ fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupan
     let duration = |i: usize| exact[i] - flows[i].start;
     let (long, short): (Vec<usize>, Vec<usize>) = (0..flows.len()).partition(|&i| flows[i].bytes / pace >= 20_000.0);
     let mut long: Vec<f64> = long.into_iter().map(|i| off(i) / duration(i)).collect();
-    // The error of short transfers may be two slots of 500 ns or 6 %.
+    // The error of the duration of short transfers may be two slots of 500 ns or 6 %.
     let mut short: Vec<f64> =
         short.into_iter().map(|i| f64::min(off(i) / 1000.0, off(i) / duration(i) / 0.06)).collect();
     let last = |ends: &[f64]| ends.iter().copied().fold(0.0, f64::max);
@@ -109,8 +110,8 @@ fn errors(flows: &[Alike], nodes: usize, pace: f64, change: impl Fn(&mut Occupan
         if all.is_empty() { 0.0 } else { all[all.len() * 99 / 100] }
     };
     let mean = long.iter().sum::<f64>() / long.len().max(1) as f64;
-    // A transfer that ends within a slot occupies its share until the next slot begins, so an error of one slot is
-    // unavoidable.
+    // A transfer that ends within a slot of virtual time occupies its share of bandwidth until the next slot begins, so
+    // an error of one slot is unavoidable.
     let late = ((last(&found) - last(&exact)).abs() - slot).max(0.0) / last(&exact);
     [mean, percentile(&mut long), percentile(&mut short), late]
 }
