@@ -1,4 +1,4 @@
-//! A run of the simulator: its request ([`RunRequest`]), its resolved form ([`Resolved`]), and its result
+//! A simulation run: the request ([`RunRequest`]), the resolved form of the request ([`Resolved`]), and the result
 //! ([`Outcome`]).
 //!
 //! ```text
@@ -6,10 +6,10 @@
 //!  path, keys, settings                       Settings, PlatformSource, Application
 //! ```
 //!
-//! All input errors are reported before the first simulated event. The module prints nothing: the output of real
-//! programs is passed to the caller's [`Console`]. A process can execute several described or traced runs at a time.
-//! Real programs run one after another, because signal handlers and the state of the C library are global to the
-//! process.
+//! All input errors are reported before the first simulated event. The module `run` prints nothing: the output of
+//! simulated programs is passed to the caller's [`Console`]. A host process can execute several runs of described
+//! applications or traces at a time. Real programs run one after another, because signal handlers and the state of the
+//! C library are global to the process.
 
 mod again;
 mod application;

@@ -1,14 +1,14 @@
-//! Studies: many runs that differ in some settings. This module has the points of a study (one run each) and their
-//! execution.
+//! Studies: many simulation runs that differ in some settings. The module `study` has the points of a study (one run
+//! each) and the execution of the points.
 //!
 //! ```text
 //! --vary, study.toml ─▶ Axis … ─▶ Plan ─▶ Point: overrides ─(run)─▶ Outcome ─▶ columns
 //!                                             └─▶ Key: points on disk are not run again
 //! ```
 //!
-//! `axis`, `values`, `plan` and their dependencies are pure: they open no files and run no points. `points` has the
-//! runs of a study, `child` the runs of real programs, `recordings` the traces that several points replay, and
-//! `directory` and `log` the files on disk.
+//! The modules `axis`, `values`, `plan` and their dependencies are pure: they open no files and run no points. The
+//! module `points` has the runs of a study, `child` the runs of real programs, `recordings` the traces that several
+//! points replay, and `directory` and `log` the files on disk.
 
 mod axis;
 mod child;

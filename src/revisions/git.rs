@@ -43,7 +43,7 @@ impl Repository {
             return Err(RevisionError::input(format!("--repo {shown}: no such directory")));
         }
         let mut repository = Repository { shown: shown.clone(), path: path.to_owned(), source: PathBuf::new() };
-        // Clones of a linked work tree are made from the repository to which the work tree belongs.
+        // A clone of a linked git work tree is made from the repository to which the work tree belongs.
         match repository.git(&["rev-parse", "--path-format=absolute", "--git-common-dir"]) {
             Ok(source) => {
                 repository.source = PathBuf::from(source.trim_end_matches('\n'));
@@ -57,7 +57,7 @@ impl Repository {
         }
     }
 
-    /// Returns git's output, or the last line of its error output.
+    /// Runs git and returns its output, or the last line of git's error output.
     fn git(&self, arguments: &[&str]) -> Result<String, Said> {
         let output = Command::new("git")
             .arg("-C")
@@ -66,7 +66,7 @@ impl Repository {
             // git must not write to the repository, not even to refresh its index.
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("LC_ALL", "C")
-            // These variables are set if a git hook runs mcpsim.
+            // Git sets the variables GIT_… for its hooks, and a hook may run mcpsim.
             .env_remove("GIT_DIR")
             .env_remove("GIT_WORK_TREE")
             .env_remove("GIT_INDEX_FILE")
@@ -81,7 +81,7 @@ impl Repository {
     }
 
     /// Returns the named revisions without duplicates. A range `A..B` yields commit A and the first-parent commits from
-    /// A to B, oldest first.
+    /// A to B, the oldest commit first.
     pub fn commits(&self, revisions: &[String]) -> Result<Vec<Commit>, RevisionError> {
         let mut found: Vec<Commit> = Vec::new();
         for revision in revisions {
@@ -132,15 +132,15 @@ impl Repository {
         Ok(Commit { hash: hash.to_owned(), date: date.to_owned(), subject: subject.to_owned() })
     }
 
-    /// Returns the number of files with uncommitted changes.
+    /// Returns the number of files with uncommitted changes in the user's work tree.
     pub fn uncommitted(&self) -> Result<usize, RevisionError> {
         let told = self.git(&["status", "--porcelain", "--untracked-files=no"]);
-        // A bare repository has no work tree, so it has no uncommitted changes.
+        // A bare git repository has no work tree, so it has no uncommitted changes.
         Ok(told.map_or(0, |text| text.lines().count()))
     }
 }
 
-/// Reason why git returned no output.
+/// Reason why git has returned no output.
 enum Said {
     NoGit(String),
     Error(String),

@@ -1,26 +1,26 @@
-//! Significance of the difference between two samples of runs: Welch's test.
+//! Significance of the difference between two sets of runs: Welch's test.
 
 use puruspe::betai;
 use serde::{Deserialize, Serialize};
 
-/// Result of a significance test.
+/// Result of a significance test between two revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The change does not exceed noise.
+    /// The change between two revisions does not exceed noise.
     Same,
-    /// The value has increased.
+    /// The compared value has increased.
     More,
-    /// The value has decreased.
+    /// The compared value has decreased.
     Less,
-    /// No test is possible, because a single run has no variance.
+    /// No significance test is possible, because a single run has no variance.
     Untested,
 }
 
-/// Change of a value from one revision to the next.
+/// Change of a measured value from one revision to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionChange {
-    /// Change in percent of the previous mean.
+    /// Change of the mean value in percent of the previous mean.
     pub percent: f64,
     /// Probability that chance alone causes such a change or a greater one, multiplied by the number of comparisons
     /// (Bonferroni). `None` without variance or with single runs.
@@ -31,7 +31,8 @@ pub struct RevisionChange {
 }
 
 impl RevisionChange {
-    /// Tests whether the mean has changed. `comparisons` is the number of tests, for the correction of multiple tests.
+    /// Tests if the mean of a value has changed. `comparisons` is the number of tests, for the correction of multiple
+    /// tests.
     pub fn of(
         before: &[f64],
         after: &[f64],
@@ -44,7 +45,7 @@ impl RevisionChange {
         let direction = if new > old { Verdict::More } else { Verdict::Less };
         let single = before.len() < 2 || after.len() < 2;
         let exact = variance(before) == 0.0 && variance(after) == 0.0;
-        // Simulated times without variance are exact, so every difference between them counts.
+        // Simulated times without variance are exact, so every difference between such times counts.
         if percent.abs() < least_percent || old == new {
             let p =
                 if exact || single { None } else { welch(before, after).map(|p| (p * comparisons as f64).min(1.0)) };
@@ -69,7 +70,7 @@ fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// Returns the sample variance.
+/// Returns the variance of a sample.
 fn variance(sample: &[f64]) -> f64 {
     let Some(mean) = mean(sample).filter(|_| sample.len() > 1) else { return 0.0 };
     if sample.iter().all(|value| *value == sample[0]) {
@@ -79,7 +80,7 @@ fn variance(sample: &[f64]) -> f64 {
 }
 
 /// Returns the two-sided p value of Welch's t test (1947) for two samples with unequal variances. Returns `None` if a
-/// sample has fewer than two values, or neither sample has variance.
+/// sample has fewer than two values, or both samples have no variance.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<f64> {
     if a.len() < 2 || b.len() < 2 {
         return None;
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn welch_is_that_of_the_tables() {
         // Student's t with 10 degrees of freedom has the two-sided 5 % point 2.228. Equal sample sizes n and variances
-        // yield 2 (n - 1) = 10 degrees.
+        // yield 2 (n - 1) = 10 degrees of freedom.
         let a = [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0];
         let step = 2.228_138_85 * (2.0f64 * 1.2 / 6.0).sqrt();
         let b: Vec<f64> = a.iter().map(|value| value + step).collect();

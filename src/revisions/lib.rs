@@ -1,14 +1,15 @@
 //! Test over many revisions of a program: mcpsim checks out, builds and runs each revision, and a significance test
-//! compares the revision with the previous one.
+//! compares the revision with the previous revision.
 //!
 //! ```text
 //! A..B ─(git)─▶ Commit … ─▶ tree, build (kept by commit) ─▶ runs (kept in a log) ─▶ RevisionTable: judged
 //! ```
 //!
-//! The user's repository is only read: every revision gets its own clone, which shares the objects of the repository.
+//! The user's repository is only read: every revision gets its own git clone, which shares the objects of the
+//! repository.
 //!
-//! This package does not know how a run is simulated, which is a command like any other, and where results are stored,
-//! which is a [`RunLog`].
+//! The package `mcpsim-revisions` does not know how a run is simulated; it starts the simulation as a command. The
+//! package does not know where results are stored; it stores them through a [`RunLog`].
 
 mod checkout;
 mod error;
@@ -36,25 +37,25 @@ pub use table::{RevisionRow, RevisionTable};
 /// Request of `mcpsim revisions`.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionRequest {
-    /// Path of the user's repository.
+    /// Path of the user's git repository.
     pub repo: PathBuf,
-    /// Command that builds a revision in its tree; `None` if nothing is built.
+    /// Shell command that builds a revision in its work tree; `None` if nothing is built.
     pub build: Option<String>,
-    /// Program in the tree with its arguments; for real runs the whole command.
+    /// Program in the work tree with its arguments; for real runs the whole command.
     pub run: String,
-    /// Revisions and ranges of revisions, in this order.
+    /// Tested revisions and ranges of revisions, in order.
     pub revisions: Vec<String>,
-    /// Further sets of program arguments; each revision runs with each set.
+    /// Further sets of program arguments; every revision runs with every set.
     pub arguments: Vec<String>,
     /// Number of runs of each revision with each argument set.
     pub repeats: u32,
-    /// True if the command runs on the host and its time is measured.
+    /// True if the command runs on the host and mcpsim measures its time.
     pub real: bool,
     /// For real runs, the text in the output that precedes the number of seconds.
     pub time_after: Option<String>,
     /// Options of `mcpsim run` for simulated runs.
     pub options: Vec<String>,
-    /// Content of the files that options name, which is a part of the key of stored results.
+    /// Content of the files that options name, from which the key of stored results is computed.
     pub given: Vec<u8>,
     /// Seed of the first run.
     pub seed: u64,
@@ -62,38 +63,38 @@ pub struct RevisionRequest {
     pub build_timeout: Duration,
     /// Time limit of a run.
     pub run_timeout: Duration,
-    /// Significance level: a change counts if the probability that chance alone causes it is lower.
+    /// Significance level: a change counts if chance alone causes such a change with a lower probability.
     pub alpha: f64,
-    /// Least change that counts, in percent.
+    /// Least change of a value that counts, in percent.
     pub least_percent: f64,
-    /// True if a bisection searches for the first change, so that only its runs are made.
+    /// True if a bisection searches for the first change, so that only some revisions run.
     pub bisect: bool,
-    /// Directory that stores the trees and builds of revisions.
+    /// Directory that stores the work trees and builds of revisions.
     pub cache: PathBuf,
     /// Executable that simulates runs (mcpsim).
     pub mcpsim: PathBuf,
 }
 
-/// Progress messages.
+/// Progress messages of a test over revisions.
 #[derive(Clone, Debug)]
 pub enum RevisionNote {
-    /// The repository has uncommitted changes in this number of files.
+    /// The user's repository has uncommitted changes in the stated number of files.
     Dirty(usize),
-    /// The build of this revision starts.
+    /// The build of the stated revision starts.
     Builds(Commit),
-    /// This revision starts to run, this number of times.
+    /// The runs of the stated revision start; the second value is the number of runs.
     Runs(Commit, usize),
 }
 
 /// Results of finished runs by the hash of their inputs.
 pub trait RunLog {
-    /// Returns the result of a finished run.
+    /// Returns the result of a finished run with the input hash `key`.
     fn outcome(&self, key: InputHash) -> Option<&Outcome>;
 
-    /// Adds the result of a run.
+    /// Adds the result of a run with the input hash `key`.
     ///
     /// # Errors
-    /// The result cannot be stored.
+    /// The result of the run cannot be stored.
     fn append(&mut self, key: InputHash, outcome: Outcome) -> Result<(), RevisionError>;
 }
 
@@ -107,10 +108,10 @@ pub struct RevisionTest<'a> {
 }
 
 impl<'a> RevisionTest<'a> {
-    /// Resolves the names of the revisions. The test ends early once `cancelled` is true.
+    /// Resolves the names of the requested revisions. The test ends early when `cancelled` is true.
     ///
     /// # Errors
-    /// An invalid request, an unusable repository, or a revision that does not exist.
+    /// The request is invalid, the repository is unusable, or a revision does not exist.
     pub fn load(request: &'a RevisionRequest, cancelled: &'a AtomicBool) -> Result<Self, RevisionError> {
         let wrong = |what: String| Err(RevisionError::input(what));
         if request.run.trim().is_empty() {
@@ -136,10 +137,10 @@ impl<'a> RevisionTest<'a> {
         &self.commits
     }
 
-    /// Makes all missing runs, or those that a bisection needs.
+    /// Executes all missing runs of the test, or the runs that a bisection needs.
     ///
     /// # Errors
-    /// The log cannot be written, or the user interrupts; finished runs remain in the log.
+    /// The log of results cannot be written, or the user interrupts; finished runs remain in the log.
     pub fn run(&self, log: &mut dyn RunLog, say: &dyn Fn(&RevisionNote)) -> Result<RevisionTable, RevisionError> {
         let changed = self.checkouts.repository.uncommitted()?;
         if changed > 0 {
@@ -160,7 +161,7 @@ impl<'a> RevisionTest<'a> {
     }
 
     /// Returns the first revision whose results differ from those of the oldest revision, if the results of the newest
-    /// revision differ.
+    /// revision also differ from those of the oldest.
     fn bisect(
         &self,
         rows: &mut [Option<Vec<RevisionRow>>],
@@ -183,7 +184,7 @@ impl<'a> RevisionTest<'a> {
         }
         let (mut good, mut bad) = (0, last);
         while bad - good > 1 {
-            // A revision that does not build is skipped, and neighbouring revisions are tried.
+            // A revision that cannot be built is skipped, and neighbouring revisions are tried.
             let middle = good + (bad - good) / 2;
             let mut between: Vec<usize> = (good + 1..bad).filter(|&index| !failed(rows, index)).collect();
             between.sort_by_key(|index| index.abs_diff(middle));
@@ -203,7 +204,7 @@ impl<'a> RevisionTest<'a> {
         Ok(Some(self.commits[bad].short()))
     }
 
-    /// Returns the rows of a revision, one row per argument set.
+    /// Returns the result rows of a revision, one row per argument set.
     fn rows_of(
         &self,
         index: usize,
@@ -258,7 +259,7 @@ impl<'a> RevisionTest<'a> {
         Ok(rows)
     }
 
-    /// Returns the hash of all inputs of a run.
+    /// Returns the hash of all inputs of a revision's run.
     fn key(&self, commit: &Commit, arguments: &str, repeat: u32) -> InputHash {
         let request = self.request;
         InputHash::of(&[
@@ -276,7 +277,7 @@ impl<'a> RevisionTest<'a> {
         ])
     }
 
-    /// Makes one run and returns its Outcome, reduced to the parts that a study stores.
+    /// Executes one run of a revision and returns its Outcome, reduced to the data that a study stores.
     fn once(&self, tree: &std::path::Path, arguments: &str, repeat: u32) -> Result<Outcome, RevisionError> {
         let request = self.request;
         let line = format!("{} {arguments}", request.run);
@@ -313,7 +314,7 @@ impl<'a> RevisionTest<'a> {
     }
 }
 
-/// Returns the number that follows the last occurrence of `text` in the output.
+/// Returns the number that follows the last occurrence of `text` in the program's output.
 fn after(printed: &str, text: &str) -> Option<f64> {
     let (_, rest) = printed.rsplit_once(text)?;
     let rest = rest.trim_start();

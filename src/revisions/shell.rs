@@ -1,4 +1,4 @@
-//! Commands of the user, which a shell runs in the tree of a revision, with a time limit.
+//! Shell commands of the user, which run in the work tree of a revision with a time limit.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -13,33 +13,34 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::RevisionError;
 
-/// Interval in which mcpsim polls a command.
+/// Interval in which mcpsim polls a running shell command.
 const PERIOD: Duration = Duration::from_millis(5);
 
-/// Time for which the output may stay open after the command has ended.
+/// Time for which the output may stay open after the shell command has ended.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// Number of bytes at the start of the output that are stored, and least number of bytes at its end.
+/// Number of bytes at the start of a command's output that are stored, and least number of bytes at the end of the
+/// output.
 const KEPT: usize = 1 << 20;
 
-/// Environment in which commands run.
+/// Environment in which the user's shell commands run.
 pub(crate) struct Shell<'a> {
     pub tree: &'a Path,
-    /// Executable that commands find under the name `mcpsim`.
+    /// Path of mcpsim, which shell commands find under the name `mcpsim`.
     pub mcpsim: &'a Path,
     pub timeout: Duration,
-    /// True if the command has to end.
+    /// True if the running shell command has to end.
     pub cancelled: &'a AtomicBool,
 }
 
-/// Output of a finished command.
+/// Output of a finished shell command.
 pub(crate) struct CommandOutput {
     pub stdout: String,
 }
 
 impl Shell<'_> {
-    /// Runs the command `line` with these positional parameters. Error messages contain the command's name `what` and
-    /// the `option` that extends the time limit.
+    /// Runs the shell command `line` with the positional parameters `words`. Error messages contain the command's name
+    /// `what` and the `option` that extends the time limit.
     pub fn run(&self, what: &str, option: &str, line: &str, words: &[String]) -> Result<CommandOutput, RevisionError> {
         let directory = self.mcpsim.parent().unwrap_or(Path::new("/"));
         let paths = std::env::var_os("PATH").unwrap_or_default();
@@ -57,13 +58,13 @@ impl Shell<'_> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // The command gets a process group, so all processes that it starts can be killed together.
+            // The shell command gets a process group, so all processes that it starts can be killed together.
             .process_group(0)
             .spawn()
             .map_err(|error| RevisionError::input(format!("{what}: cannot start a shell: {error}")))?;
         let (stdout, stderr) = (ShellOutput::of(child.stdout.take()), ShellOutput::of(child.stderr.take()));
         let ended = self.wait(&mut child);
-        // Child processes that outlive the command would keep the output open.
+        // Child processes that outlive the shell command would keep the output open.
         kill(&child);
         let (stdout, stderr) = (stdout.text(), stderr.text());
         let status = match ended {
@@ -107,14 +108,14 @@ impl Shell<'_> {
     }
 }
 
-/// Kills the process group of the command.
+/// Kills the process group of the shell command.
 fn kill(child: &Child) {
     if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
 
-/// Output of a command, which a thread reads.
+/// Output of a shell command, which a thread reads.
 struct ShellOutput {
     kept: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
@@ -137,14 +138,16 @@ impl ShellOutput {
         ShellOutput { kept, closed }
     }
 
-    /// Returns the output. If a process outside the process group keeps the output open, the result is incomplete.
+    /// Returns the output of the shell command. If a process outside the process group keeps the output open, the
+    /// result is incomplete.
     fn text(self) -> String {
         let _ = self.closed.recv_timeout(DRAIN);
         String::from_utf8_lossy(&self.kept.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 }
 
-/// Appends the output `piece` to `kept`. If the output becomes too long, lines in its middle are dropped.
+/// Appends the output `piece` to the stored output `kept`. If the output becomes too long, lines in its middle are
+/// dropped.
 fn keep(kept: &mut Vec<u8>, piece: &[u8]) {
     kept.extend_from_slice(piece);
     if kept.len() > 4 * KEPT {

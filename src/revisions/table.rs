@@ -1,4 +1,4 @@
-//! Results of a test over revisions: one row per revision and argument set. Each row is compared with the last earlier
+//! Results of a test over revisions: one row per revision and argument set. Every row is compared with the last earlier
 //! row that has results.
 
 use serde::{Deserialize, Serialize};
@@ -7,40 +7,40 @@ use mcpsim_core::engine::Outcome;
 
 use super::{Commit, RevisionChange, RevisionRequest, Verdict};
 
-/// All rows and the parameters of their comparison, in the exported form.
+/// All result rows of a test over revisions and the parameters of their comparison, in the exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionTable {
     /// Version of mcpsim that wrote the table.
     pub mcpsim: String,
-    /// Program with its arguments.
+    /// Tested program with its arguments.
     pub run: String,
-    /// True if the times come from real runs.
+    /// True if the times come from real runs on the host.
     pub real: bool,
-    /// Significance level: a change counts if the probability that chance alone causes it is lower.
+    /// Significance level: a change counts if chance alone causes such a change with a lower probability.
     pub alpha: f64,
-    /// Least change that counts, in percent.
+    /// Least change of a value that counts, in percent.
     pub least_percent: f64,
-    /// True if only the revisions that a bisection needs were run.
+    /// True if only revisions that a bisection needs were run.
     pub bisected: bool,
     /// Result of the bisection: the first revision that differs from the oldest revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_change: Option<String>,
-    /// Rows in the order of revisions.
+    /// Result rows in the order of revisions.
     pub revisions: Vec<RevisionRow>,
 }
 
 /// Results of a revision with one argument set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RevisionRow {
-    /// Revision.
+    /// Revision whose results the row contains.
     pub commit: Commit,
-    /// Arguments of this row in addition to those of the command.
+    /// Arguments of the program in this row, in addition to those of the command.
     pub arguments: String,
-    /// Time of each run in seconds.
+    /// Time of each run of the revision in seconds.
     pub times_s: Vec<f64>,
-    /// Number of messages of each simulated run.
+    /// Number of messages in each simulated run of the revision.
     pub messages: Vec<f64>,
-    /// Bytes of the messages of each simulated run.
+    /// Bytes of the messages in each simulated run of the revision.
     pub bytes: Vec<f64>,
     /// Change of the time against the last earlier revision that has results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ impl RevisionRow {
         RevisionRow { error: Some(error.to_owned()), ..RevisionRow::new(commit, arguments) }
     }
 
-    /// Adds the results of a run to the row; a real run adds only its time.
+    /// Adds the results of a run to the revision's row; a real run adds only its time.
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.times_s.push(outcome.predicted.as_ps() as f64 / 1e12);
         if outcome.ranks > 0 {
@@ -84,34 +84,35 @@ impl RevisionRow {
         }
     }
 
-    /// Records that a run has failed, and drops the results of the other runs, which are no valid sample without it.
+    /// Records that a run has failed, and drops the results of the revision's other runs, which are no valid sample
+    /// without the failed run.
     pub(crate) fn fail(&mut self, error: &str) {
         *self = RevisionRow::failed(&self.commit, &self.arguments, error);
     }
 
-    /// Returns the mean time in seconds.
+    /// Returns the mean time of the revision's runs in seconds.
     pub fn mean_s(&self) -> Option<f64> {
         mean(&self.times_s)
     }
 
-    /// Returns the mean number of messages.
+    /// Returns the mean number of messages of the revision's runs.
     pub fn mean_messages(&self) -> Option<f64> {
         mean(&self.messages)
     }
 
-    /// Returns the mean number of bytes.
+    /// Returns the mean number of bytes of the revision's runs.
     pub fn mean_bytes(&self) -> Option<f64> {
         mean(&self.bytes)
     }
 
-    /// Returns the standard deviation of the times in seconds.
+    /// Returns the standard deviation of the times of the revision's runs in seconds.
     pub fn deviation_s(&self) -> Option<f64> {
         let mean = self.mean_s()?;
         let squares: f64 = self.times_s.iter().map(|time| (time - mean).powi(2)).sum();
         (self.times_s.len() > 1).then(|| (squares / (self.times_s.len() - 1) as f64).sqrt())
     }
 
-    /// Iterates over the changes, each with the name of its quantity.
+    /// Iterates over the changes of values, each with the name of the value.
     pub fn changes(&self) -> impl Iterator<Item = (&'static str, RevisionChange)> {
         let all = [("time", self.time_change), ("messages", self.messages_change), ("bytes", self.bytes_change)];
         all.into_iter().filter_map(|(what, change)| Some((what, change?)))
@@ -136,7 +137,7 @@ impl RevisionTable {
         }
     }
 
-    /// Returns whether two rows differ beyond noise.
+    /// Returns true if the results of two revisions differ beyond noise.
     pub(crate) fn differ(request: &RevisionRequest, a: &RevisionRow, b: &RevisionRow) -> bool {
         let samples = [(&a.times_s, &b.times_s), (&a.messages, &b.messages), (&a.bytes, &b.bytes)];
         samples.into_iter().any(|(a, b)| {
@@ -145,7 +146,7 @@ impl RevisionTable {
         })
     }
 
-    /// Compares each row with the last earlier row that has results for the same arguments.
+    /// Compares every result row with the last earlier row that has results for the same arguments.
     pub(crate) fn judge(&mut self) {
         let mut pairs = Vec::new();
         for after in 0..self.revisions.len() {
@@ -168,7 +169,7 @@ impl RevisionTable {
         }
     }
 
-    /// Returns the number of rows with an error.
+    /// Returns the number of result rows with an error.
     pub fn failed(&self) -> usize {
         self.revisions.iter().filter(|row| row.error.is_some()).count()
     }

@@ -1,4 +1,5 @@
-//! Runs that are repeated with small changes. A real program runs only once; further runs replay its recording.
+//! Simulation runs that are repeated with small changes. A real program runs only once; further runs replay the
+//! recording of the first run.
 
 use std::io::Write;
 
@@ -9,13 +10,13 @@ use super::conduct::{Conduct, Prediction};
 use super::error::PredictError;
 use super::resolved::Resolved;
 
-/// The first of several runs.
+/// The first of several simulation runs with small changes.
 pub(super) struct FirstRun {
-    /// Result of the run. The result contains a trace only if the user requests a trace.
+    /// Result of the first run. The result contains a trace only if the user requests a trace.
     pub(super) prediction: Prediction,
-    /// Description of the same run, from which it is repeated.
+    /// Description of the first run, from which the run is repeated.
     pub(super) again: Resolved,
-    /// Temporary file of the recording, which must exist during all replays.
+    /// Temporary file of the recorded run, which must exist during all replays.
     _recording: Option<NamedTempFile>,
 }
 
@@ -23,7 +24,7 @@ impl Resolved {
     /// Predicts like [`Resolved::run_in`], for an option that repeats the run.
     ///
     /// # Errors
-    /// See [`Resolved::run`]; also if the temporary file of a recording cannot be created.
+    /// The errors are those of [`Resolved::run`], and a temporary file of a recording that cannot be created.
     pub(super) fn first_in(&self, conduct: Conduct<'_>, option: &str) -> Result<Option<FirstRun>, PredictError> {
         let is_real = matches!(self.application, Application::Real(_));
         let Some(mut prediction) = self.run_in(Conduct { recorded: conduct.recorded || is_real, ..conduct })? else {

@@ -1,4 +1,4 @@
-//! Application of a run. Its kind is determined once, when a request is resolved.
+//! Application of a simulation run. The kind of the application is determined once, when a request is resolved.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,19 +12,19 @@ use crate::config::{Document, Override};
 use super::error::PredictError;
 use super::trace_file::TraceFile;
 
-/// Kinds of applications that a run can simulate.
+/// Kinds of applications that a simulation run can have.
 #[derive(Clone, Debug)]
 pub enum Application {
     /// Application whose rank behaviour a TOML file describes.
     Described(Arc<App>),
-    /// Real program, whose code runs during the simulation.
+    /// Real MPI program, whose code runs during the simulation.
     Real(Box<ProgramFile>),
-    /// Recorded trace, which is replayed.
+    /// Recorded trace of a run, which is replayed.
     Trace(TraceFile),
 }
 
 impl Application {
-    /// Reads the application's document. Relative paths start at `directory`.
+    /// Reads the application from its TOML document. Relative paths start at `directory`.
     pub(super) fn load(document: Document, directory: &Path, overrides: &[Override]) -> Result<Self, PredictError> {
         if ProgramFile::is_in(&document) {
             return Ok(Application::Real(Box::new(ProgramFile::load(document, directory, overrides)?)));
@@ -35,14 +35,14 @@ impl Application {
         Ok(Application::Described(Arc::new(App::load(document, overrides)?)))
     }
 
-    /// Returns the application as a merged table, from which the same application can be read again.
+    /// Returns the application as a merged TOML table, from which the same application can be read again.
     pub(super) fn table(&self) -> toml::Table {
         match self {
             Application::Real(program) => toml::Table::from_iter([("program".to_owned(), program.config())]),
             Application::Trace(file) => file.table(),
             Application::Described(app) => {
                 let mut table = app.config();
-                // The default name is derived from the file name, which differs when the table is read from another
+                // The default name is derived from the file name, which differs if the TOML table is read from another
                 // file.
                 table.insert("name".to_owned(), app.name().into());
                 table
@@ -59,7 +59,7 @@ impl Application {
     }
 }
 
-/// Returns whether the first bytes of the file are those of machine code (ELF).
+/// Returns true if the first bytes of the file are those of machine code (ELF).
 pub(crate) fn is_elf(path: &Path) -> bool {
     first_bytes(path).starts_with(b"\x7fELF")
 }
@@ -67,8 +67,8 @@ pub(crate) fn is_elf(path: &Path) -> bool {
 /// Returns the first bytes of a file.
 pub(crate) fn first_bytes(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // An unreadable file is reported when it is read completely. A pipe is not opened, because opening it would block
-    // until another process opens it for writing.
+    // Another function reports an unreadable file when it reads the whole file. A pipe is not opened, because opening
+    // it would block until another process opens it for writing.
     let file = path.is_file().then(|| File::open(path).ok()).flatten();
     let _ = file.map(|file| file.take(4096).read_to_end(&mut bytes));
     bytes

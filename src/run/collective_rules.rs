@@ -1,4 +1,4 @@
-//! Reader of a file of selection rules for collectives, which a platform may name.
+//! Reader of a file of selection rules for collective algorithms, which a platform may name.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::platform::{Library, Platform};
 
 use super::error::PredictError;
 
-/// Applies the rules file that the platform names. Its rules override the choice of the MPI library; rules in the
-/// platform file have priority. A relative path starts at `directory`. The second returned value is a note about a
-/// rules file that the MPI library ignores.
+/// Applies the rules file that the platform names. The rules override the choice of the MPI library; rules in the
+/// platform file override the rules file. A relative path starts at `directory`. The second returned value is a note
+/// about a rules file that the MPI library ignores.
 ///
 /// # Errors
-/// The rules file cannot be read, or is not a rules file of the MPI library.
+/// The rules file cannot be read, or is not a rules file of the platform's MPI library.
 pub fn with_rules(mut platform: Platform, directory: &Path) -> Result<(Platform, Option<String>), PredictError> {
     let Some(file) = platform.collectives.file.clone() else { return Ok((platform, None)) };
     let path = directory.join(file);

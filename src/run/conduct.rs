@@ -1,4 +1,4 @@
-//! Context in which a run executes: progress, host processes, and destination of program output.
+//! Context in which a simulation run executes: progress, host processes, and destination of program output.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use crate::rank::Rank;
 
 use super::error::{ErrorKind, PredictError};
 
-/// Destination of real programs' output. The console prints the output of ranks, and merges the output of several host
-/// processes.
+/// Destination of real programs' output. The console prints the output of simulated ranks, and merges the output of
+/// several host processes.
 pub trait Console: Output + Screen {}
 
 impl<T: Output + Screen> Console for T {}
@@ -34,33 +34,33 @@ pub fn silent() -> Arc<dyn Console> {
     Arc::new(Silent)
 }
 
-/// Context in which a run executes.
+/// Context in which a simulation run executes.
 #[derive(Clone, Copy)]
 pub struct Conduct<'a> {
-    /// Reports progress and receives cancellation.
+    /// Progress of the run, which also receives the cancellation.
     pub progress: &'a Progress,
-    /// Host processes that execute the run. The first process gets the result.
+    /// Host processes that execute the run. The first host process gets the result.
     pub processes: &'a Processes,
-    /// True if the run records a trace.
+    /// True if the simulation run records a trace.
     pub recorded: bool,
-    /// Destination of the program's output.
+    /// Destination of the simulated program's output.
     pub console: &'a Arc<dyn Console>,
 }
 
-/// Result of a run on the first host process.
+/// Result of a simulation run on the first host process.
 #[derive(Debug)]
 pub struct Prediction {
-    /// Outcome of the run.
+    /// Outcome of the simulation run.
     pub outcome: Outcome,
     /// Content of the trace file, if the run recorded a trace.
     pub trace: Option<Vec<u8>>,
-    /// Exit code of the program: the first nonzero exit code in the order of ranks.
+    /// Exit code of the simulated program: the first nonzero exit code in the order of ranks.
     pub exit_code: u8,
-    /// Further notes for the user.
+    /// Notes for the user in addition to those of the Outcome.
     pub notes: Vec<String>,
 }
 
-/// Error that can be sent to other host processes.
+/// Error that can be sent to the other host processes.
 pub trait Agreed: Sized {
     /// Returns the kind of the error and its text.
     fn tell(&self) -> (ErrorKind, String);
@@ -78,11 +78,12 @@ impl Agreed for PredictError {
     }
 }
 
-/// Exchanges between all host processes whether they succeeded. If any process failed, all processes stop, and the
-/// first process reports the failure.
+/// Exchanges between all host processes if an operation succeeded on each host process. If it failed on any host
+/// process, all host processes stop, and the first host process reports the failure.
 ///
 /// # Errors
-/// Returns the process's own error if it failed, otherwise an error about the failed process.
+/// Returns this host process's own error if the operation failed on it, otherwise an error about the host process on
+/// which the operation failed.
 pub fn agree<T, E: Agreed>(processes: &Processes, result: Result<T, E>) -> Result<T, E> {
     if processes.count() == 1 {
         return result;

@@ -1,4 +1,4 @@
-//! Runs of described applications: connection of platform, application and engine.
+//! Simulation runs of applications that a TOML file describes: connection of platform, application and engine.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 
-/// Places the ranks of the application on the machine, and runs the application.
+/// Places the ranks of the application on the machine, and simulates the application.
 pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
     let settings = &run.settings;
     if conduct.recorded && app.has_fragments() {
@@ -35,7 +35,7 @@ pub(super) fn simulate(run: &Resolved, app: &App, conduct: Conduct<'_>) -> Resul
     Ok(Some(Prediction { outcome, trace, exit_code: 0, notes: Vec::new() }))
 }
 
-/// Returns the result on the first host process, including the memory use of all host processes.
+/// Returns the result of the run on the first host process, including the memory use of all host processes.
 pub(super) fn concluded(
     ran: Option<Result<Outcome, RunError>>,
     processes: &Processes,
@@ -47,7 +47,7 @@ pub(super) fn concluded(
     Ok(Some(outcome))
 }
 
-/// Returns the application bound to its ranks, the machine, the cores of the ranks, and the labels of calls.
+/// Returns the application bound to its ranks, the machine, the cores of the ranks, and the labels of MPI calls.
 fn bind(run: &Resolved, app: &App) -> Result<(BoundApp, Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;

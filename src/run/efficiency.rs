@@ -1,4 +1,4 @@
-//! Parallel efficiencies of a run, which need a second run on a machine with an ideal network.
+//! Parallel efficiencies of a simulation run, which need a second run on a machine with an ideal network.
 
 use crate::profile::Efficiencies;
 
@@ -10,12 +10,12 @@ use super::resolved::Resolved;
 use super::values::Model;
 
 impl Resolved {
-    /// Predicts like [`Resolved::run_in`], and a second time with an ideal network. The Outcome then contains the
-    /// efficiencies. The run must have a single host process.
+    /// Predicts the run as [`Resolved::run_in`] does, and a second time with an ideal network. The Outcome then
+    /// contains the efficiencies. The run must have a single host process.
     ///
     /// # Errors
-    /// See [`Resolved::run`]. Also for textbook models, which have no ideal network, and for task runtimes, in which
-    /// threads compute as well as ranks.
+    /// The errors are those of [`Resolved::run`], textbook models, which have no ideal network, and task runtimes, in
+    /// which threads compute as well as ranks.
     pub fn efficiencies_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         if let Model::Textbook(_) = self.settings.model {
             return Err(PredictError::input("--efficiencies: expected --model mcpsim or two-level".to_owned()));

@@ -1,4 +1,4 @@
-//! Errors of runs that yield no prediction.
+//! Errors of simulation runs that yield no prediction.
 
 use std::fmt;
 
@@ -12,55 +12,55 @@ use crate::rank::FailureKind;
 /// Maximum number of lines about mistakes of the program in an error message.
 const MOST_LINES: usize = 20;
 
-/// Reason why a run yields no prediction.
+/// Reason why a simulation run yields no prediction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PredictError {
-    /// Invalid request: a file, a key, an option or the machine. The text describes the error, its position and the
-    /// expected form.
+    /// Invalid request: a file, a key, an option or the machine is wrong. The text describes the error, its position
+    /// and the expected form.
     Input(String),
     /// The simulation ended without a prediction.
     Simulation(RunError),
-    /// A run in a separate process failed, with this message.
+    /// A simulation run in a separate host process failed with the stated message.
     Program(String),
-    /// The user interrupted the run before it had a result.
+    /// The user interrupted the simulation run before it had a result.
     Interrupted,
-    /// Another host process of the run has failed.
+    /// Another host process of the simulation run has failed.
     Elsewhere {
-        /// Kind of the failure.
+        /// Kind of the failure, which determines the exit code.
         kind: ErrorKind,
-        /// Message of the failure; empty if another process prints it.
+        /// Message of the failure; empty if another host process prints the message.
         text: String,
     },
-    /// The program failed after mistakes in its MPI calls were found.
+    /// The simulated program failed after mcpsim had found mistakes in the program's MPI calls.
     WithMistakes {
-        /// Mistakes that were found before the failure.
+        /// Mistakes in MPI calls that were found before the failure.
         mistakes: Vec<Mistake>,
-        /// The failure.
+        /// The failure of the simulated program.
         error: Box<PredictError>,
     },
-    /// A point of a study failed: label of the point, and the error.
+    /// A point of a study failed: the label of the point, and the error.
     At(String, Box<PredictError>),
 }
 
-/// Kinds of failure, which have different exit codes.
+/// Kinds of failure of a simulation run, which have different exit codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
-    /// An error that the user has to correct.
+    /// The input has an error that the user has to correct.
     Input,
     /// The simulated program failed.
     Program,
-    /// The simulated program exited with this nonzero code.
+    /// The simulated program exited with the stated nonzero code.
     Exited(u8),
-    /// The ranks are in a deadlock.
+    /// The simulated ranks are in a deadlock.
     Deadlock,
     /// The simulated program crashed.
     Crashed,
-    /// The user interrupted the run.
+    /// The user interrupted the simulation run.
     Interrupted,
 }
 
 impl PredictError {
-    /// Creates an error that the user has to correct.
+    /// Creates an error for wrong input that the user has to correct.
     pub fn input(text: impl Into<String>) -> Self {
         PredictError::Input(text.into())
     }
@@ -70,13 +70,13 @@ impl PredictError {
         PredictError::Input(format!("cannot write {name}: {error}"))
     }
 
-    /// Adds the label of a study's point to the error.
+    /// Adds the label of a study's point to the error message.
     #[must_use]
     pub fn at(self, point: impl Into<String>) -> Self {
         PredictError::At(point.into(), Box::new(self))
     }
 
-    /// Returns the kind of the failure.
+    /// Returns the kind of the failure, which determines the exit code.
     pub fn kind(&self) -> ErrorKind {
         match self {
             PredictError::Input(_) => ErrorKind::Input,
@@ -97,7 +97,7 @@ impl PredictError {
         }
     }
 
-    /// Returns the mistakes of the program that were found before the failure.
+    /// Returns the mistakes in the program's MPI calls that were found before the failure.
     pub fn mistakes(&self) -> &[Mistake] {
         match self {
             PredictError::WithMistakes { mistakes, .. } => mistakes,
@@ -105,7 +105,7 @@ impl PredictError {
         }
     }
 
-    /// Returns the error message. `tell` formats an error of the simulation.
+    /// Returns the error message. `tell` formats an error of the simulation engine.
     pub fn told(&self, tell: impl Fn(&RunError) -> String) -> String {
         match self {
             PredictError::Input(text) | PredictError::Program(text) | PredictError::Elsewhere { text, .. } => {
@@ -134,7 +134,7 @@ fn kind_of(error: &RunError) -> ErrorKind {
             FailureKind::Crashed { .. } => ErrorKind::Crashed,
         },
         RunError::Truncated { .. } => ErrorKind::Program,
-        // If a rank exits without MPI_Finalize, real launchers also end the job with code 1.
+        // If a rank of a real job exits without MPI_Finalize, launchers also end the job with code 1.
         RunError::Deadlock(deadlock) if !deadlock.unfinalised.is_empty() => ErrorKind::Program,
         RunError::Deadlock(_) => ErrorKind::Deadlock,
         RunError::MaxTime { .. }

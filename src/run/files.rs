@@ -10,7 +10,7 @@ use crate::config::is_input;
 /// Checks that a result may be written to `path`.
 ///
 /// # Errors
-/// The existing file at `path` is an input of this process.
+/// The existing file at `path` is an input of this host process.
 pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     match is_input(path) {
         true => Err(io::Error::other("expected another file to write, because this command also reads this file")),
@@ -18,11 +18,12 @@ pub(crate) fn check_no_input(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes `content` to a temporary file next to `path`, flushes this file, and renames it to `path`. A reader sees
-/// either the old file or the complete new file.
+/// Writes `content` to a temporary file next to `path`, flushes the temporary file, and renames it to `path`. A reader
+/// of `path` sees either the old file or the complete new file.
 ///
 /// # Errors
-/// Errors of the operating system; also if the existing file at `path` is an input of this process.
+/// The function returns errors of the operating system, and an error if the existing file at `path` is an input of this
+/// host process.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     check_no_input(path)?;
     // Renaming would replace a symbolic link, so the link is resolved first.
@@ -37,8 +38,8 @@ pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     beside.write_all(content.as_ref())?;
     beside.as_file().sync_all()?;
     beside.persist(path)?;
-    // The rename is durable only after the directory is flushed. Some file systems cannot flush directories; this error
-    // is ignored.
+    // The rename is durable only after the directory is flushed. Some file systems cannot flush directories; the error
+    // of such a file system is ignored.
     let _ = File::open(directory_of(path)).and_then(|directory| directory.sync_all());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Measurement of the host resources that a run uses. The engine reads only the virtual clock.
+//! Measurement of the host resources that a simulation run uses. The engine reads only the virtual clock.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use crate::engine::{HostUse, Outcome};
 use crate::units::Bytes;
 
-/// Measurement of one run's host time.
+/// Measurement of the host time of one simulation run.
 #[derive(Debug)]
 pub struct Stopwatch {
     started: Instant,
 }
 
 impl Stopwatch {
-    /// Starts the measurement.
+    /// Starts the measurement of host time.
     pub fn start() -> Self {
         Stopwatch { started: Instant::now() }
     }
 
-    /// Ends the measurement and stores it in the outcome.
+    /// Ends the measurement of host time and stores the time in the outcome.
     pub fn stop(self, outcome: &mut Outcome) {
         let messages = outcome.messages.count;
         enter(&mut outcome.host, messages, self.started.elapsed());
@@ -31,7 +31,7 @@ pub(super) fn nanoseconds() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Returns the peak resident set of this process until now, in bytes; 0 if unknown.
+/// Returns the peak resident set of this host process so far, in bytes; 0 if unknown.
 pub(super) fn peak_rss() -> u64 {
     std::fs::read_to_string("/proc/self/status").ok().and_then(|status| high_water_mark(&status)).unwrap_or(0)
 }
@@ -39,12 +39,12 @@ pub(super) fn peak_rss() -> u64 {
 fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     host.wall_s = seconds;
-    // JSON has no infinity, so a run of immeasurable duration has no rate.
+    // JSON has no infinity, so a simulation run of immeasurable duration has no message rate.
     host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
-/// Returns the memory that is available to new work without swapping and within the limits of this process; `None` if
-/// unknown.
+/// Returns the host memory that is available to new work without swapping and within the limits of this host process;
+/// `None` if unknown.
 pub fn available_memory() -> Option<Bytes> {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let free = kibibytes(&read("/proc/meminfo"), "MemAvailable:");
@@ -64,7 +64,7 @@ fn high_water_mark(status: &str) -> Option<u64> {
     kibibytes(status, "VmHWM:")
 }
 
-/// Returns the bytes in the line that starts with `name`.
+/// Returns the number of bytes in the line that starts with `name`.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

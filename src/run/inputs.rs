@@ -1,5 +1,5 @@
-//! Comparison of input files between the host processes of a run, because hosts may have different files under the same
-//! path.
+//! Comparison of input files between the host processes of a simulation run, because hosts may have different files
+//! under one path.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,33 +15,34 @@ use crate::engine::Processes;
 use super::conduct::agree;
 use super::error::{ErrorKind, PredictError};
 
-/// Number of bytes that are read at a time.
+/// Number of bytes that are read from a file at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Input file as one host process sees it.
+/// Input file of a run as one host process sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct InputFile {
     path: PathBuf,
     digest: String,
 }
 
-/// Files of one host process, by their roles in the run.
+/// Input files of one host process, by their roles in the run.
 type InputFiles = BTreeMap<String, InputFile>;
 
-/// Host processes that must have an input file.
+/// Host processes that must have an input file of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
-    /// All host processes.
+    /// All host processes must have the file.
     Everywhere,
-    /// Only host processes that open the file; its content must be equal on them. Some libraries are opened only by the
+    /// Only host processes that open the file must have it, with equal content. Some libraries are opened only by the
     /// ranks of one host process.
     WhereOpened,
 }
 
-/// Compares the input files, each with its role and path. All host processes must call this function.
+/// Compares the input files of the host processes by role and path. All host processes must call this function.
 ///
 /// # Errors
-/// A file cannot be read, or its content differs between host processes. Only the first process has the message.
+/// An input file cannot be read, or its content differs between host processes. Only the first host process has the
+/// message.
 pub(super) fn compare(
     processes: &Processes,
     files: impl FnOnce() -> Vec<(String, PathBuf)>,
@@ -64,7 +65,7 @@ fn read((what, path): (String, PathBuf)) -> Result<(String, InputFile), PredictE
     Ok((what, InputFile { path, digest }))
 }
 
-/// Returns the hash of the file's content as 32 hexadecimal digits.
+/// Returns the hash of a file's content as 32 hexadecimal digits.
 fn digest(path: &Path) -> io::Result<String> {
     let (mut file, mut hasher, mut block) = (File::open(path)?, SipHasher24::new(), vec![0; BLOCK]);
     loop {
@@ -77,7 +78,7 @@ fn digest(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Returns a text about the first file whose content differs, with one host process per version.
+/// Returns a text about the first input file whose content differs, with one host process per version of the file.
 fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String> {
     let mut names: Vec<&String> = all.iter().flat_map(|(_, files)| files.keys()).collect();
     names.sort_unstable();
@@ -91,7 +92,7 @@ fn difference(all: &[(String, InputFiles)], presence: Presence) -> Option<String
         if found.iter().all(|(_, file)| content(*file) == content(first)) {
             return None;
         }
-        // The text names one host process for each content.
+        // The text names one host process for each version of the file.
         let mut told = Vec::new();
         let each: Vec<String> = found
             .iter()

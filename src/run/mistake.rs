@@ -1,5 +1,5 @@
-//! Detection of files that are no application although they are passed as one. The error message states the kind of the
-//! file and gives advice.
+//! Detection of files that the user passes as an application but that are something else. The error message states the
+//! kind of the file and gives advice.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::error::PredictError;
 
 const SOURCES: [&str; 5] = ["c", "cc", "cpp", "cxx", "C"];
 
-/// File extensions of source languages that mcpsim does not compile, each with a way to build and start the program.
+/// File extensions of source languages that mcpsim does not compile, each with commands to build and start the program.
 const RECORDED: [(&[&str], &str, &str); 5] = [
     (
         &["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08"],
@@ -23,7 +23,7 @@ const RECORDED: [(&[&str], &str, &str); 5] = [
     (&["rs"], "Rust", "a program built by cargo"),
 ];
 
-/// Rejects a file whose name or first bytes show that it is no application.
+/// Rejects a file as an application if its name or first bytes show that it is something else.
 pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
     let name = path.display();
     if !path.is_file() {
@@ -54,7 +54,7 @@ pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
     Ok(())
 }
 
-/// Rejects an application document whose keys are those of a machine or a study.
+/// Rejects an application file whose keys are those of a machine or a study.
 pub(super) fn by_keys(document: &Document) -> Result<(), PredictError> {
     let (table, name) = (document.table(), document.name());
     let has = |key: &str| table.contains_key(key);
@@ -70,7 +70,7 @@ pub(super) fn by_keys(document: &Document) -> Result<(), PredictError> {
     Ok(())
 }
 
-/// Rejects a machine document whose keys are those of an application or a study.
+/// Rejects a machine file whose keys are those of an application or a study.
 pub(super) fn machine_by_keys(document: &Document) -> Result<(), PredictError> {
     let (table, name) = (document.table(), document.name());
     let what = match ["main", "program", "tasks", "vary"].into_iter().find(|key| table.contains_key(*key)) {

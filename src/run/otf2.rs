@@ -12,12 +12,12 @@ use crate::trace::otf2::READ;
 const TELLERS: [(&str, &[&str]); 2] =
     [("otf2-config", &["--cflags", "--ldflags", "--libs"]), ("pkg-config", &["--cflags --libs otf2"])];
 
-/// Returns whether a file with these first bytes is the anchor file of an OTF2 archive.
+/// Returns true if a file with the first bytes `start` is the anchor file of an OTF2 archive.
 pub(super) fn is_anchor(start: &[u8]) -> bool {
     matches!(start, [3, b'B' | b'L', b'O', b'T', b'F', b'2', ..])
 }
 
-/// Compiles `source` with the OTF2 library into the executable `name` in `directory`.
+/// Compiles the C program `source` with the OTF2 library into the executable `name` in `directory`.
 ///
 /// # Errors
 /// The OTF2 library or a compiler is missing, or the directory cannot be written.
@@ -51,7 +51,7 @@ fn flags() -> Option<Vec<String>> {
     TELLERS.into_iter().find_map(told)
 }
 
-/// Runs `command` to its end. The error message is `what` followed by the command's stderr.
+/// Runs `command` and waits for its end. The error message is `what` followed by the command's stderr.
 ///
 /// # Errors
 /// The command cannot be started, or fails.
@@ -65,7 +65,7 @@ pub(crate) fn run_to_end(command: &mut Command, what: &str) -> Result<(), Predic
     Err(PredictError::input(format!("{what}: {}\n{}", output.status, first.join("\n"))))
 }
 
-/// Reads the OTF2 archive whose anchor file is `anchor`. `name` is the name of the archive in messages.
+/// Reads the OTF2 archive whose anchor file is `anchor`. `name` is the name of the archive in error messages.
 ///
 /// # Errors
 /// The OTF2 library is missing or cannot read the archive, or the archive has errors or unsupported content.
@@ -75,7 +75,8 @@ pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictEr
         tempfile::tempdir().map_err(|error| wrong(format!("cannot create a temporary directory: {error}")))?;
     compile_with_otf2(READ, scratch.path(), "read")?;
     let mut command = Command::new(scratch.path().join("read"));
-    // Messages of the OTF2 library are written to a file, because two pipes could block each other.
+    // Messages of the OTF2 library are written to a file, because a pipe for output and a pipe for messages could block
+    // each other.
     let said = scratch.path().join("said");
     let stderr = std::fs::File::create(&said).map_err(|error| wrong(error.to_string()))?;
     command.arg(anchor).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
@@ -87,7 +88,7 @@ pub(super) fn read(anchor: &Path, name: &str) -> Result<ImportedTrace, PredictEr
     })?;
     let mut lines = BufReader::new(reader.stdout.take().expect("it is piped"));
     let read = ImportedTrace::read_otf2(&mut lines);
-    // The remaining lines are read, so that an error of the OTF2 library is reported instead of a parse error.
+    // The remaining output lines are read, so that an error of the OTF2 library is reported instead of a parse error.
     let _ = std::io::copy(&mut lines, &mut std::io::sink());
     let status = reader.wait().map_err(|error| wrong(error.to_string()))?;
     if !status.success() {

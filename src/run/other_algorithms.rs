@@ -1,4 +1,5 @@
-//! Effect of other algorithms of collectives: further runs that each change the algorithm of one collective.
+//! Effect of other algorithms of MPI collectives: further simulation runs that each change the algorithm of one
+//! collective.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,16 +14,18 @@ use super::error::{ErrorKind, PredictError};
 use super::request::Details;
 use super::resolved::Resolved;
 
-/// Number of collectives whose algorithm is changed; the collectives with the most time are selected.
+/// Number of MPI collectives whose algorithm is changed; the collectives with the most time are selected.
 const MOST: usize = 3;
 
 impl Resolved {
-    /// Predicts like [`Resolved::run_in`], and again for each other algorithm of the platform's library that suits all
-    /// calls of a collective. The Outcome then contains the comparison. Only the three collectives with the most time
-    /// are changed, and only segments smaller than the data are tried. The run must have a single host process.
+    /// Predicts the run as [`Resolved::run_in`] does, and again for each other algorithm of the platform's library that
+    /// suits all calls of a collective. The Outcome then contains the comparison. Only the algorithms of the three
+    /// collectives with the most time are changed. Only segment sizes below the data size are tried. The run must have
+    /// a single host process.
     ///
     /// # Errors
-    /// See [`Resolved::run`]. An algorithm that cannot execute a call is omitted, and a note lists it.
+    /// The errors are those of [`Resolved::run`]. An algorithm that cannot execute a collective call is omitted, and a
+    /// note lists the algorithm.
     pub fn other_algorithms_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         let Some(mut first) = self.first_in(conduct, "--other-algorithms")? else { return Ok(None) };
         let outcome = &first.prediction.outcome;
@@ -65,7 +68,7 @@ impl Resolved {
     }
 }
 
-/// Returns the collectives that have a choice of algorithms, with their uses, in decreasing order of time.
+/// Returns the MPI collectives that have a choice of algorithms, with their uses, in decreasing order of time.
 fn longest(uses: &[CollectiveUse]) -> Vec<(Collective, Vec<&CollectiveUse>)> {
     let mut all: BTreeMap<Collective, Vec<&CollectiveUse>> = BTreeMap::new();
     for use_ in uses.iter().filter(|use_| use_.algorithm.is_some()) {

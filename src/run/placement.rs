@@ -8,7 +8,7 @@ use super::host::available_memory;
 use super::settings::Settings;
 use super::values::{Model, PlacementChoice};
 
-/// Returns the platform as the model sees it, and the cores of the ranks.
+/// Returns the platform as the network model sees it, and the cores of the ranks.
 pub(crate) fn placed(
     settings: &Settings,
     mut platform: Platform,
@@ -32,7 +32,7 @@ pub(crate) fn placed(
         None => placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe),
     };
     let sites = sites.map_err(|error| match error {
-        // If the number of ranks is fixed, the error does not advise changing it.
+        // If the application fixes the number of ranks, the error does not advise changing this number.
         PlacementError::TooManyRanks { ranks, cores, .. } if settings.ranks.is_none() && own_ranks.is_some() => {
             let cores = cores_of(cores, threads);
             PredictError::input(format!("{ranks} ranks on {cores}: give a larger --nct, or --oversubscribe"))
@@ -53,7 +53,7 @@ pub(crate) fn placed(
     }
     Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
-        // The baseline differs only in its network model, not in the placement of ranks.
+        // The baseline model differs only in its network, not in the placement of ranks.
         Model::TwoLevel => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
         Model::Textbook(model) => {
             let flat = platform.textbook(model, &sites);
@@ -62,7 +62,8 @@ pub(crate) fn placed(
     })
 }
 
-/// Returns the place over which ranks are distributed, if the settings name one or limit the ranks per node.
+/// Returns the unit of the machine (such as node or socket) over which ranks are distributed, if the settings name a
+/// unit or limit the ranks per node.
 fn map_by(settings: &Settings, platform: &Platform) -> Result<Option<MapBy>, PredictError> {
     let name = match (&settings.map_by, &settings.placement) {
         (Some(name), PlacementChoice::Block) => name.as_str(),
@@ -84,10 +85,10 @@ fn map_by(settings: &Settings, platform: &Platform) -> Result<Option<MapBy>, Pre
     named.map(Some).map_err(|error| PredictError::input(format!("--map-by {name}: {error}")))
 }
 
-/// Least memory that a rank needs, in bytes.
+/// Least host memory that a simulated rank needs, in bytes.
 const LEAST_RANK: u64 = 512;
 
-/// Checks that `ranks` ranks fit into `available` memory.
+/// Checks that `ranks` simulated ranks fit into `available` host memory.
 fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError> {
     let needed = Bytes::new(u64::from(ranks) * LEAST_RANK);
     match available {

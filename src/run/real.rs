@@ -1,5 +1,5 @@
-//! Runs of real programs. The module builds and loads the program, passes its ranks to the engine, and forwards the
-//! ranks' output.
+//! Simulation runs of real MPI programs. The module `run::real` builds and loads the program, passes its ranks to the
+//! engine, and forwards the ranks' output.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -25,16 +25,16 @@ use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 
-/// Maximum number of mistakes that notes report.
+/// Maximum number of mistakes in MPI calls that notes report.
 const MOST_NOTES: usize = 20;
-/// Prefixes of environment variables that launchers set for each process separately.
+/// Prefixes of environment variables that launchers set for each MPI process separately.
 const LAUNCHERS: [&str; 9] = ["OMPI_", "OPAL_", "ORTE_", "PMI_", "PMIX_", "PRTE_", "MV2_", "HYD", "MPI_LOCAL"];
 
 /// Lock that is held while a real program runs, because signal handlers, the environment and the state of the C library
-/// are global to the process.
+/// are global to the host process.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Waits until no other real program runs in this process. Calls `waits` before it blocks.
+/// Waits until no other real program runs in this host process. Calls `waits` before it blocks.
 fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
     match ONE_AT_A_TIME.try_lock() {
         Ok(guard) => guard,
@@ -46,7 +46,7 @@ fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
     }
 }
 
-/// Adapter that passes the output of a job to the console.
+/// Adapter that passes the output of simulated ranks to the console.
 struct Printed(Arc<dyn Console>);
 
 impl Output for Printed {
@@ -55,7 +55,8 @@ impl Output for Printed {
     }
 }
 
-/// Runs the real program of `run`. If this process runs another real program, waits for its end and adds a note.
+/// Simulates the real program of `run`. If another real program runs in this host process, the function waits for the
+/// end of that program and adds a note.
 pub(super) fn simulate(
     run: &Resolved,
     file: &ProgramFile,
@@ -67,11 +68,11 @@ pub(super) fn simulate(
     let settings = &run.settings;
     let (platform, sites, labels) = agree(processes, described(run, file))?;
     let built = file.all().map(|file| agree(processes, built(file, processes))).collect::<Result<Vec<_>, _>>()?;
-    // Libraries that are loaded with the program read environment variables at load time, so variables that all
-    // programs have in common are set first.
+    // Libraries that are loaded with the program read environment variables when they are loaded. The variables with
+    // one value for all programs are therefore set first.
     process::set_variables(common_variables(file));
     process::set_default_threads();
-    // The first host process reserves the numbers for all host processes.
+    // The first host process reserves the identifiers for all host processes.
     let mut numbers = None;
     let several = file.others.is_some();
     let (environment, parent) = processes.broadcast(|| {
@@ -82,16 +83,17 @@ pub(super) fn simulate(
     let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
-    // Ranks run ahead of the engine only with several workers, because a single worker executes all code sequentially. A
-    // rank that runs ahead is in a later call than the call that the engine processes, so profiles of calls prevent it.
+    // Ranks run ahead of the engine only with several worker threads, because a single worker thread executes all
+    // program code sequentially. A rank that runs ahead is in a later call than the call that the engine processes, so
+    // profiles of MPI calls prevent running ahead.
     let details = settings.details;
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
-    // The cost of copies depends on whether caches hold the buffers, in this run or in a replay of its trace.
+    // The cost of copies depends on whether caches contain the buffers, in this run or in a replay of the run's trace.
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let main = file;
     let load = || -> Result<Job, PredictError> {
         let load = |(number, (file, built)): (usize, (&ProgramFile, &Built))| -> Result<JobProgram, PredictError> {
-            // Messages name the program as the user typed it.
+            // Error messages name the program as the user typed the name.
             let typed = &typed_name(file, main, run);
             let path = built.path.display().to_string();
             let named = |error: ImageError| PredictError::input(error.to_string().replace(&path, typed));
@@ -144,14 +146,14 @@ pub(super) fn simulate(
         }
         other => other,
     });
-    // Other host processes have no mistakes and print nothing.
+    // Host processes other than the first have no list of mistakes and print nothing.
     let ran = ran.map_err(|error| match endings.mistakes.is_empty() {
         true => error,
         false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
     });
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     outcome.mistakes.clone_from(&endings.mistakes);
-    // Real launchers also treat ranks that never call MPI_Finalize as a failure.
+    // Launchers of real jobs also treat ranks that never call MPI_Finalize as a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let mistaken = u8::from((settings.job.checks.calls || settings.job.checks.heap) && !endings.mistakes.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
@@ -212,14 +214,14 @@ fn notes(endings: &Endings) -> Vec<String> {
     notes
 }
 
-/// Returns the name of `program` in messages: the word that the user typed for a single program, otherwise the name in
-/// the list of `main`.
+/// Returns the name of `program` in error messages: the word that the user typed for a single program, otherwise the
+/// name in the program list of `main`.
 fn typed_name(program: &ProgramFile, main: &ProgramFile, run: &Resolved) -> String {
     if main.others.is_none() { run.typed.clone() } else { program.name.clone() }
 }
 
-/// Returns the names of the loaded files. `programs` has the path and the name of each program. The name of a library
-/// excludes its directory, which may differ between hosts.
+/// Returns the names of the loaded files. `programs` contains the path and the name of each program. The name of a
+/// library excludes its directory, which may differ between hosts.
 fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, PathBuf)> {
     let mut named: Vec<(String, PathBuf)> = Vec::new();
     let mut distinct: Vec<&PathBuf> = Vec::new();
@@ -239,7 +241,7 @@ fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, Path
     named
 }
 
-/// Returns the machine, the cores of the program's ranks, and the labels of calls.
+/// Returns the simulated machine, the cores of the program's ranks, and the labels of MPI calls.
 fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
@@ -260,8 +262,8 @@ fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<S
     Ok((Arc::new(platform), sites, labels))
 }
 
-/// Returns the program, which is compiled if the application names sources. Only the first host process compiles; it
-/// sends the executable to the others.
+/// Returns the program, which is compiled if the application names sources. Only the first host process compiles the
+/// program and sends the executable to the other host processes.
 fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictError> {
     if processes.count() == 1 || matches!(file.code, CodeOrigin::Binary(_)) {
         return Ok(file.build()?);
@@ -308,13 +310,14 @@ fn environment(several: bool) -> Vec<CString> {
     std::env::vars_os().filter(|(name, _)| !several || !is_launchers(name)).filter_map(text).collect()
 }
 
-/// Returns the variables that have the same value for all programs of `file`.
+/// Returns the environment variables that have the same value for all programs of `file`.
 fn common_variables(file: &ProgramFile) -> impl Iterator<Item = (&String, &String)> {
     let shared = |(name, value): &(&String, &String)| file.all().all(|of| of.environment.get(*name) == Some(*value));
     file.environment.iter().filter(shared)
 }
 
-/// Returns `environment` with the variables of the program `file`, which replace variables of the same name.
+/// Returns the environment `environment` with the variables of the program `file`, which replace variables of the same
+/// name.
 fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     let is_own = |entry: &&CString| {
         let name = entry.to_bytes().split(|&byte| byte == b'=').next().unwrap_or_default();
@@ -324,7 +327,7 @@ fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     environment.iter().filter(|entry| !is_own(entry)).cloned().chain(own).collect()
 }
 
-/// Returns whether launchers set this variable for each process separately.
+/// Returns true if launchers set the environment variable for each MPI process separately.
 fn is_launchers(name: &OsString) -> bool {
     LAUNCHERS.iter().any(|prefix| name.as_encoded_bytes().starts_with(prefix.as_bytes()))
 }

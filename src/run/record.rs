@@ -1,4 +1,4 @@
-//! Runs that optionally record a trace.
+//! Simulation runs that optionally record a trace.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::described::concluded;
 use super::error::PredictError;
 use super::request::Details;
 
-/// Result of a run: the Outcome, and the content of the trace file if a trace is recorded.
+/// Result of a simulation run: the Outcome, and the content of the trace file if the run records a trace.
 pub(super) type Recorded = (Outcome, Option<Vec<u8>>);
 
-/// Runs `simulation`. The output of ranks is printed on `screen`, and a trace is recorded under `header` if there is a
-/// header. The first host process gets the result.
+/// Runs `simulation`. The output of ranks is printed on `screen`, and a trace with the header `header` is recorded if
+/// there is a header. The first host process gets the result.
 pub(super) fn run(
     simulation: &Simulation<'_>,
     screen: &dyn Screen,
@@ -70,7 +70,7 @@ fn traced(
     Ok(Some((outcome, Some(bytes))))
 }
 
-/// Returns the header of a trace that is recorded on `platform`.
+/// Returns the header of a trace that a run on `platform` records.
 pub(super) fn header(platform: &Platform, ranks: usize, app: &str, model: &str, seed: u64) -> Header {
     let shape = platform.shape;
     Header {

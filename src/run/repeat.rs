@@ -1,4 +1,4 @@
-//! Repetition of a run with other seeds.
+//! Repetition of a simulation run with other seeds.
 
 use crate::engine::Repeats;
 
@@ -7,11 +7,11 @@ use super::error::PredictError;
 use super::resolved::Resolved;
 
 impl Resolved {
-    /// Predicts like [`Resolved::run_in`], with `count` runs in total and consecutive seeds. The Outcome then contains
-    /// statistics over these runs. The run must have a single host process.
+    /// Predicts the run as [`Resolved::run_in`] does, with `count` runs in total and consecutive seeds. The Outcome
+    /// then contains statistics over these runs. The run must have a single host process.
     ///
     /// # Errors
-    /// See [`Resolved::run`].
+    /// The errors are those of [`Resolved::run`].
     pub fn repeat_in(&self, conduct: Conduct<'_>, count: u32) -> Result<Option<Prediction>, PredictError> {
         let Some(first) = self.first_in(conduct, "--repeats")? else { return Ok(None) };
         let mut times = vec![first.prediction.outcome.predicted];

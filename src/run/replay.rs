@@ -1,4 +1,4 @@
-//! Runs that replay a trace.
+//! Simulation runs that replay a trace.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::record;
 use super::resolved::Resolved;
 use super::trace_file::{Content, TraceFile};
 
-/// Replays the trace of `run`.
+/// Replays the trace that is the application of `run`.
 pub(super) fn simulate(
     run: &Resolved,
     file: &TraceFile,
@@ -58,8 +58,9 @@ pub(super) fn simulate(
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
 }
 
-/// Returns the factors that convert the measured times of code. These times include the slowdown by other ranks on the
-/// same recorded host; the platform's table for that number of ranks states this slowdown.
+/// Returns the factors that convert the measured times of program code. The measured times include the slowdown by
+/// other ranks on the same recorded host. The platform's table for the number of ranks on that host states the
+/// slowdown.
 fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64> {
     let host = |rank: u32| logs.info(rank).host.as_str();
     let mut on_host = HashMap::new();
@@ -68,8 +69,8 @@ fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64
     (0..).zip(platform.code_factors(sites)).map(|(rank, factor)| factor / there(rank)).collect()
 }
 
-/// Returns a note on the parts of the trace whose times do not change with the machine's rates, if these rates differ
-/// from the recorded ones.
+/// Returns a note on the recorded times that do not change with the machine's compute rates, if the rates of the
+/// machine differ from the recorded rates.
 fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
     let keys = trace.header().other_rates(&platform.core);
     let what = match trace.header().factors.is_empty() {
@@ -82,7 +83,7 @@ fn other_rates(trace: &Trace, platform: &Platform) -> Option<String> {
         .then(|| format!("{what} takes the time that was recorded, although this machine has another {other}"))
 }
 
-/// A trace that was read, and the machine that replays it.
+/// A trace that was read from its file, and the machine that replays the trace.
 struct LoadedTrace {
     content: Content,
     platform: Platform,

@@ -1,4 +1,5 @@
-//! Request of a run: an application, overrides of keys in its files, settings, and details of the Outcome.
+//! Request of a simulation run: an application, overrides of keys in the application and platform files, settings, and
+//! details of the Outcome.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,10 +20,10 @@ use super::settings::{Given, SETTINGS, Setting, Settings};
 use super::shipped::Shipped;
 use super::trace_file::TraceFile;
 
-/// Tables in a complete configuration, as `--show-config` prints it.
+/// TOML tables in a complete configuration, as `--show-config` prints it.
 const TABLES: [&str; 3] = ["run", "platform", "app"];
 
-/// Request of a run.
+/// Request of a simulation run.
 ///
 /// ```
 /// # fn main() -> Result<(), mcpsim::run::PredictError> {
@@ -41,48 +42,49 @@ const TABLES: [&str; 3] = ["run", "platform", "app"];
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// Application file, or the name under which `text` is treated as a file.
+    /// Application file, or the file name that error messages use for `text`.
     pub app: PathBuf,
-    /// Arguments of a real program, which replace those in its application file.
+    /// Arguments of a real program, which replace the arguments in the application file.
     pub arguments: Vec<OsString>,
-    /// Keys of `run`, `platform` and `app` that override the files, in this order.
+    /// Keys of `run`, `platform` and `app` that override the keys in the files, in order.
     pub set: Vec<Override>,
-    /// Settings with the highest priority, from options.
+    /// Settings of the run from command-line options, which have the highest priority.
     pub given: Given,
     /// Details that the Outcome contains in addition to the prediction.
     pub details: Details,
-    /// Checks for mistakes in the MPI calls of a real program.
+    /// Mistakes in the MPI calls of a real program that the run checks for.
     pub checks: Checks,
     /// True if the user started a real program by its own name. The machine then has one core, unless the environment
     /// selects another machine.
     pub direct: bool,
-    /// Text of the application file, if there is no file.
+    /// Text of the application in TOML, if no file contains the application.
     pub text: Option<String>,
 }
 
-/// Optional details of an Outcome.
+/// Optional details of the Outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// List of all ranks, even if there are many.
+    /// List of all ranks, even if the run has many ranks.
     pub per_rank: bool,
-    /// Calls by MPI function, and messages by exact size.
+    /// Profile of MPI calls by function, and of messages by exact size.
     pub functions: bool,
-    /// Calls by source position.
+    /// Profile of MPI calls by source position.
     pub sites: bool,
     /// Ranks and calls on the critical path.
     pub critical_path: bool,
-    /// Increases of network latency that prolong the run by 1, 2 and 5 %.
+    /// Increases of network latency that make the run longer by 1, 2 and 5 %.
     pub latency_tolerance: bool,
     /// Timelines of all ranks.
     pub timeline: bool,
-    /// Use of host time by workers.
+    /// Use of host time by worker threads.
     pub host_profile: bool,
-    /// Log of code fragments for each process of a task runtime.
+    /// Log of code fragments for each simulated process of a task runtime.
     pub task_logs: bool,
 }
 
 impl RunRequest {
-    /// Creates a request for the application in the file `app`: a description, a program from `mcpsim cc`, or a trace.
+    /// Creates a request for the application in the file `app`. The file is a TOML description, a program that `mcpsim
+    /// cc` has compiled, or a trace.
     pub fn new(app: impl Into<PathBuf>) -> Self {
         RunRequest {
             app: app.into(),
@@ -96,43 +98,43 @@ impl RunRequest {
         }
     }
 
-    /// Creates a request for the application that `text` describes. Messages use `name` as the file name.
+    /// Creates a request for the application that `text` describes. Error messages use `name` as the file name.
     ///
     /// # Errors
-    /// The text is not valid TOML.
+    /// The text of the application is not valid TOML.
     pub fn of_text(name: &str, text: &str) -> Result<Self, PredictError> {
         Document::parse(name, text)?;
         Ok(RunRequest { text: Some(text.to_owned()), ..RunRequest::new(name) })
     }
 
-    /// Overrides a key, as the option `--set` does, for example `"platform.inter_node.latency=1 us"`.
+    /// Overrides a key, as the option `--set` does. An example is `"platform.inter_node.latency=1 us"`.
     ///
     /// # Errors
-    /// The text is not of the form KEY=VALUE, or its key does not start with `run`, `platform` or `app`.
+    /// The text is not of the form KEY=VALUE, or the key does not start with `run`, `platform` or `app`.
     pub fn set(mut self, text: &str) -> Result<Self, PredictError> {
         self.set.push(Override::parse(text)?);
         Ok(self)
     }
 
-    /// Returns the request with the settings `given`, which override those of the request.
+    /// Returns the request with the settings `given`, which override the settings of the request.
     #[must_use]
     pub fn with(mut self, given: Given) -> Self {
         self.given = given.over(std::mem::take(&mut self.given));
         self
     }
 
-    /// Reads the files, and merges the settings from all sources.
+    /// Reads the files of the request, and merges the settings from all sources.
     ///
     /// # Errors
-    /// An invalid file, key or setting.
+    /// A file, a key or a setting of the request is invalid.
     pub fn resolve(&self) -> Result<Resolved, PredictError> {
         self.read()?.resolve(&[])
     }
 
-    /// Reads the application file, for several runs that differ in their keys.
+    /// Reads the application file for several runs that differ in the values of keys.
     ///
     /// # Errors
-    /// An invalid file, or a setting that is given twice.
+    /// The application file is invalid, or the request contains a setting twice.
     pub fn read(&self) -> Result<Sources, PredictError> {
         let request = self.located()?;
         let app = &request.app;
@@ -153,7 +155,7 @@ impl RunRequest {
         Ok(Sources { request, file })
     }
 
-    /// Replaces the name of a shipped machine or application by its file.
+    /// Replaces the name of a machine or application that is shipped with mcpsim by the path of its file.
     fn located(&self) -> Result<RunRequest, PredictError> {
         let mut request = self.clone();
         if self.text.is_none() {
@@ -165,7 +167,7 @@ impl RunRequest {
         Ok(request)
     }
 
-    /// Rejects a setting that both an option and `--set` contain, because their priority is undefined.
+    /// Rejects a setting that both a command-line option and `--set` contain, because their priority is undefined.
     pub(super) fn refuse_twice(&self) -> Result<(), PredictError> {
         let given = self.given.keys();
         let twice = |over: &Override| match over.key[0] == "run" {
@@ -182,7 +184,7 @@ impl RunRequest {
     }
 }
 
-/// A request whose application file was read. Runs of it may differ in their keys.
+/// A request whose application file was read. Several runs of the request may differ in the values of keys.
 #[derive(Clone, Debug)]
 pub struct Sources {
     request: RunRequest,
@@ -190,10 +192,10 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Merges the settings. The keys `more` are applied after those of the request.
+    /// Merges the settings of the request. The keys `more` are applied after the keys of the request.
     ///
     /// # Errors
-    /// An invalid file, key or setting.
+    /// A file, a key or a setting of the request is invalid.
     pub fn resolve(&self, more: &[Override]) -> Result<Resolved, PredictError> {
         let Sources { request, mut file } = self.clone();
         let overrides = [&request.set[..], more].concat();
@@ -263,7 +265,7 @@ impl Sources {
 }
 
 impl RunRequest {
-    /// Rejects settings that do not apply to this kind of application.
+    /// Rejects settings that do not apply to the kind of the application.
     fn check(&self, app: &Document) -> Result<(), PredictError> {
         let name = self.app.display();
         match self.arguments.first() {
@@ -285,7 +287,7 @@ impl RunRequest {
     }
 }
 
-/// Returns the description of an application that is a program file.
+/// Returns the description of an application that is a compiled program file.
 fn of_binary(app: &Path) -> Result<Document, PredictError> {
     let path = std::path::absolute(app).unwrap_or(app.to_owned());
     let text = path
@@ -297,7 +299,7 @@ fn of_binary(app: &Path) -> Result<Document, PredictError> {
     Ok(Document::parse(&app.display().to_string(), &table.to_string())?)
 }
 
-/// Replaces the program's arguments in the application file by those of the request.
+/// Replaces the program's arguments in the application file by the arguments of the request.
 fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), PredictError> {
     let words: Result<Vec<toml::Value>, PredictError> = arguments
         .iter()
@@ -311,8 +313,8 @@ fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), Predi
     Ok(app.set(&over.key[1..], &over)?)
 }
 
-/// Returns whether the file was written by `--show-config`: it has a table `app`, and otherwise only `run` and
-/// `platform`.
+/// Returns true if the file was written by `--show-config`: the file has a table `app`, and otherwise only the tables
+/// `run` and `platform`.
 fn is_whole(file: &Document) -> bool {
     let table = file.table();
     table.get("app").is_some_and(toml::Value::is_table) && table.keys().all(|key| TABLES.contains(&key.as_str()))
@@ -333,7 +335,7 @@ fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Do
 
 #[cfg(test)]
 impl RunRequest {
-    /// Returns the run of `app` with these settings and `--set` options as in a command line.
+    /// Returns the request of a run of `app` with the settings and `--set` options in the command line `line`.
     pub(super) fn typed(app: impl Into<PathBuf>, line: &str) -> RunRequest {
         let mut request = RunRequest::new(app);
         let mut words = line.split_whitespace();

@@ -1,4 +1,4 @@
-//! Resolved run: settings, machine and application after all files were read and merged.
+//! Resolved simulation run: settings, machine and application after all files were read and merged.
 
 use std::path::{Path, PathBuf};
 
@@ -16,20 +16,20 @@ use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
 use super::{described, real, replay};
 
-/// Resolved run.
+/// Resolved simulation run.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// Settings of the run.
+    /// Settings of the simulation run.
     pub settings: Settings,
-    /// Machine, with the merged table that defines it.
+    /// Simulated machine, with the merged TOML table that defines the machine.
     pub platform: PlatformSource,
-    /// Files that the machine's table names, each with its key and absolute path.
+    /// Files that the machine's TOML table names, each with its key and absolute path.
     pub(super) platform_files: Vec<(String, PathBuf)>,
     /// Application that the run simulates.
     pub application: Application,
-    /// Application as the user typed it.
+    /// Application file as the user typed its name.
     pub typed: String,
-    /// Name of the application file in messages.
+    /// Name of the application file in error messages.
     pub(super) name: String,
     /// Options that have no effect on this kind of application.
     pub(super) unheeded: Vec<&'static Setting>,
@@ -40,7 +40,7 @@ pub struct Resolved {
 /// Platform key that names a file of selection rules for collectives.
 pub(super) const RULES: &str = "collectives.rules";
 
-/// Returns the values in a machine's table that name files, with their keys.
+/// Returns the values in a machine's TOML table that are file names, with the keys of the values.
 pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
     let mut found = Vec::new();
     for (name, value) in table.iter_mut() {
@@ -70,10 +70,10 @@ pub(super) fn file_keys(table: &mut toml::Table) -> Vec<(String, &mut Value)> {
 const NODE_FILES: [&str; 3] = ["rate", "memory", "adapter"];
 
 impl Resolved {
-    /// Predicts the run in this process. The output of a real program is discarded.
+    /// Predicts the run in this host process. The output of a real program is discarded.
     ///
     /// # Errors
-    /// Invalid input, or a simulation that ends without a prediction.
+    /// The input is invalid, or the simulation ends without a prediction.
     pub fn run(&self) -> Result<Outcome, PredictError> {
         let (progress, processes) = (Progress::default(), Processes::one());
         let conduct =
@@ -82,11 +82,11 @@ impl Resolved {
         Ok(prediction.expect("the first process has the result").outcome)
     }
 
-    /// Predicts the run in the context `conduct`. All host processes must call this function; the first process gets
-    /// the result.
+    /// Predicts the run in the context `conduct`. All host processes must call this function; the first host process
+    /// gets the result.
     ///
     /// # Errors
-    /// See [`Resolved::run`].
+    /// The errors are those of [`Resolved::run`].
     pub fn run_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         inputs::compare(conduct.processes, || self.input_files(), Presence::Everywhere)?;
         let mut prediction = match &self.application {
@@ -112,7 +112,7 @@ impl Resolved {
         files
     }
 
-    /// Returns a note on options that have no effect.
+    /// Returns a note on options that have no effect on the run.
     fn unheeded(&self) -> Option<String> {
         let names: Vec<String> = self.unheeded.iter().map(|setting| format!("--{}", setting.option())).collect();
         let (names, name) = (names.join(", "), &self.name);
@@ -129,12 +129,12 @@ impl Resolved {
         })
     }
 
-    /// Returns the merged tables `run`, `platform` and `app`.
+    /// Returns the merged TOML tables `run`, `platform` and `app`.
     pub fn tables(&self) -> toml::Table {
         self.tables_with(self.application.table())
     }
 
-    /// Returns the merged tables in a form that can be used from any directory: paths of the machine's files are
+    /// Returns the merged TOML tables in a form that can be used from any directory: paths of the machine's files are
     /// absolute.
     pub fn portable_tables(&self) -> toml::Table {
         self.portable_with(self.application.table())
@@ -157,17 +157,17 @@ impl Resolved {
         tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect()
     }
 
-    /// Returns the merged tables as a TOML file that describes the same run.
+    /// Returns the merged TOML tables as the text of a file that describes the same run.
     ///
     /// # Errors
-    /// TOML cannot represent a table.
+    /// TOML cannot represent a merged table.
     pub fn to_toml(&self) -> Result<String, PredictError> {
         let text = toml::to_string(&self.portable_tables())
             .map_err(|error| PredictError::input(format!("--show-config: {error}")))?;
         Ok(format!("# The merged configuration of {}; runs as it is: mcpsim FILE\n\n{text}", self.name))
     }
 
-    /// Returns [`Resolved::to_toml`] with `program` in place of the application.
+    /// Returns the text of [`Resolved::to_toml`] with the program `program` in place of the application.
     ///
     /// # Errors
     /// TOML cannot represent a table.
@@ -184,17 +184,18 @@ impl Resolved {
         Resolved { application: Application::Trace(TraceFile { path }), ..self }
     }
 
-    /// Returns the number of ranks, as far as the input determines it.
+    /// Returns the number of simulated ranks, as far as the input determines this number.
     pub fn ranks(&self) -> u32 {
         let own = || self.application.program()?.all_ranks();
         let cores = || self.platform.platform.most_ranks();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }
 
-    /// Returns the merged tables for the Outcome. The number of workers is excluded, because it affects only `host`.
+    /// Returns the merged tables for the Outcome. The number of worker threads is excluded, because it affects only the
+    /// table `host` of the Outcome.
     ///
     /// # Errors
-    /// JSON cannot represent a table.
+    /// JSON cannot represent a merged table.
     pub fn to_json(&self) -> Result<serde_json::Value, PredictError> {
         let mut value = serde_json::to_value(self.tables())
             .map_err(|error| PredictError::input(format!("{}: {error}", self.name)))?;

@@ -1,5 +1,5 @@
-//! Table of the settings of a run. Options and `--set run.…` override the `[run]` table of the application file, which
-//! overrides the defaults.
+//! Table of the settings of a simulation run. Command-line options and `--set run.…` override the `[run]` table of the
+//! application file, which overrides the defaults.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -27,33 +27,34 @@ use super::values::{
     positive, stack_of,
 };
 
-/// Stack size of a rank in bytes, equal to the default stack size of a process.
+/// Stack size of a simulated rank in bytes, equal to the default stack size of a process.
 const DEFAULT_STACK: usize = 8 << 20;
-/// Maximum number of workers. Each pair of workers needs some memory.
+/// Maximum number of worker threads. Each pair of worker threads needs some memory.
 const MOST_WORKERS: u32 = 1024;
 
-/// Settings of a run, merged from all sources.
+/// Settings of a simulation run, merged from all sources.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Shape of the machine; by default the shape in the platform file.
+    /// Shape of the simulated machine; by default the shape in the platform file.
     pub shape: Option<Shape>,
     /// Platform file; by default the built-in platform.
     pub platform: Option<PathBuf>,
     /// Number of simulated ranks; by default one per core.
     pub ranks: Option<u32>,
-    /// Whether ranks may share a core.
+    /// True if several ranks may share a core.
     pub oversubscribe: bool,
     /// Mapping of ranks to cores.
     pub placement: PlacementChoice,
-    /// Place over which consecutive ranks are distributed, instead of `placement`.
+    /// Unit of the machine (such as node or socket) over which consecutive ranks are distributed, instead of
+    /// `placement`.
     pub map_by: Option<String>,
     /// Greatest number of ranks on a node.
     pub ranks_per_node: Option<u32>,
     /// Number of host threads; by default as many as make the run faster.
     pub workers: Option<u32>,
-    /// Network model.
+    /// Network model of the simulation.
     pub model: Model,
-    /// Seed of all random draws.
+    /// Seed of all random draws in the simulation.
     pub seed: u64,
     /// Seed that the user explicitly requests. The requested seed overrides the seed that a trace contains.
     pub asked_seed: Option<u64>,
@@ -63,15 +64,16 @@ pub struct Settings {
     pub max_events: Option<u64>,
     /// Maximum number of outstanding MPI requests per rank; by default a million.
     pub max_requests: Option<u32>,
-    /// Maximum number of loop iterations of a rank without communication; by default the application's.
+    /// Maximum number of loop iterations of a rank without communication; by default the number that the application
+    /// states.
     pub max_turns: Option<u64>,
     /// Upper bounds of the message size intervals in the profile.
     pub intervals: Intervals,
-    /// Whether messages are counted for each pair of ranks.
+    /// True if messages are counted for each pair of ranks.
     pub pairs: bool,
-    /// Details that the Outcome contains.
+    /// Details of the Outcome in addition to the prediction.
     pub details: Details,
-    /// Fraction of a real program's compute time that is memory-bound; by default all of it.
+    /// Fraction of a real program's compute time that is memory-bound; by default the whole compute time.
     pub memory_bound: Option<MemoryBound>,
     /// Options for executing a real program.
     pub job: JobOptions,
@@ -80,15 +82,15 @@ pub struct Settings {
 /// Heading under which `--help` lists a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heading {
-    /// Settings of the simulated machine.
+    /// Heading of the settings of the simulated machine.
     Machine,
-    /// Settings of the number and placement of ranks.
+    /// Heading of the settings of the number and placement of ranks.
     Ranks,
-    /// Settings of the simulation.
+    /// Heading of the settings of the simulation.
     Run,
-    /// Settings of the results.
+    /// Heading of the settings of the results.
     Results,
-    /// Settings of real programs.
+    /// Heading of the settings of real programs.
     Programs,
 }
 
@@ -105,14 +107,15 @@ impl Heading {
     }
 }
 
-/// Setting of a run, which is a key of the `[run]` table, an option, and a key of `--set`.
+/// Setting of a simulation run, which is a key of the `[run]` table, a command-line option, and a key of `--set`.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Name of the key in the `[run]` table.
+    /// Name of the setting's key in the `[run]` table.
     pub key: &'static str,
-    /// Name of the option, with `-` for `_`. If this name differs from the key, it is also accepted as a key.
+    /// Name of the setting's command-line option, with `-` for `_`. If this name differs from the key, the name is also
+    /// accepted as a key.
     pub name: &'static str,
-    /// Placeholder of the value in `--help`. The placeholder is empty for a switch, which has no value.
+    /// Placeholder of the setting's value in `--help`. The placeholder is empty for a switch, which has no value.
     pub value: &'static str,
     /// Heading under which `--help` lists the setting.
     pub heading: Heading,
@@ -122,47 +125,49 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Parses the value `text` of an option and stores it in `given`. The text of a switch is ignored.
+    /// Parses the value `text` of the setting's option and stores the value in `given`. The text of a switch is
+    /// ignored.
     ///
     /// # Errors
-    /// Returns the expected form of the value.
+    /// The error is the expected form of the setting's value.
     pub fn set(&self, given: &mut Given, text: impl AsRef<OsStr>) -> Result<(), String> {
         (self.set)(given, text.as_ref())
     }
 
-    /// Returns the name of the option, without the leading dashes.
+    /// Returns the name of the setting's command-line option, without the leading dashes.
     pub fn option(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// Returns whether the setting affects a run of `application`.
+    /// Returns true if the setting affects a run of `application`.
     pub(super) fn is_heeded(&self, application: &Application) -> bool {
         match application {
             Application::Real(_) => true,
-            // The times of recorded code depend on the slowdown between ranks on a CMP.
+            // The times of recorded program code depend on the slowdown between ranks on a CMP (socket).
             Application::Trace(_) if self.key == "memory_bound" => true,
             Application::Described(_) | Application::Trace(_) => self.heading != Heading::Programs,
         }
     }
 
-    /// Returns whether a value may be a file name, which need not be UTF-8.
+    /// Returns true if the setting's value may be a file name, which need not be UTF-8.
     pub fn is_path(&self) -> bool {
         self.value.contains("FILE")
     }
 
-    /// Returns the setting with this key.
+    /// Returns the setting with the key `key`.
     pub fn of(key: &str) -> Option<&'static Setting> {
         SETTINGS.iter().find(|setting| [setting.key, setting.name].contains(&key))
     }
 }
 
-/// The table of settings. Each row defines a field of [`Given`], a key of `[run]`, and an option.
+/// The table of settings. Each row defines a field of [`Given`], a key of the `[run]` table, and a command-line option.
 macro_rules! settings {
     (
         $($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr,
             $help:literal;)*
     ) => {
-        /// Settings that a `[run]` table or options contain. A field is `None` if its setting has the default value.
+        /// Settings of a run that a `[run]` table or command-line options contain. A field is `None` if its setting has
+        /// the default value.
         #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
         #[serde(deny_unknown_fields, default)]
         pub struct Given {
@@ -170,19 +175,19 @@ macro_rules! settings {
         }
 
         impl Given {
-            /// Returns these settings. Settings that are absent here are taken from `other`.
+            /// Returns these settings of a run. Settings that are absent in `self` are taken from `other`.
             #[must_use]
             pub fn over(self, other: Given) -> Given {
                 Given { $($key: self.$key.or(other.$key),)* }
             }
 
-            /// Returns the keys of the settings that are present.
+            /// Returns the keys of the settings that have a value.
             pub fn keys(&self) -> Vec<&'static str> {
                 [$(self.$key.is_some().then_some(stringify!($key)),)*].into_iter().flatten().collect()
             }
         }
 
-        /// All settings, in the order of `--help`.
+        /// All settings of a run, in the order of `--help`.
         pub const SETTINGS: &[Setting] = &[$(Setting {
             key: stringify!($key),
             name: [$($name,)? stringify!($key)][0],
@@ -291,8 +296,8 @@ struct Around {
 }
 
 impl Settings {
-    /// Merges the `[run]` table in `document`, which is a file in `directory`, the `overrides` of `run`, and the
-    /// settings of the request.
+    /// Merges the `[run]` table in `document`, which is a file in `directory`, the overrides of `run` keys in
+    /// `overrides`, and the settings of the request.
     pub(super) fn merge(
         mut document: Document,
         directory: &Path,
@@ -354,7 +359,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Rejects any other single word, which is more often a typing error than a file name.
+    /// Rejects any single word that is not a placement, because such a word is more often a typing error than a file
+    /// name.
     fn check_placement(&self, document: &Document, typed: bool) -> Result<(), PredictError> {
         match &self.placement {
             PlacementChoice::File(path) if !path.exists() => {
@@ -371,7 +377,7 @@ impl Settings {
         }
     }
 
-    /// Returns the options that the engine gets.
+    /// Returns the options that the simulation engine gets.
     pub(crate) fn options(&self) -> RunOptions {
         RunOptions {
             workers: self.workers.map(|workers| workers.min(MOST_WORKERS)),
@@ -391,15 +397,16 @@ impl Settings {
     }
 
     /// Returns the settings as a `[run]` table, from which the same settings can be read again. The platform is
-    /// excluded, because it has its own table. Keys for real programs are included only if `real_program`.
+    /// excluded, because the platform has its own table. Keys for real programs are included only if `real_program` is
+    /// true.
     pub(crate) fn table(&self, real_program: bool) -> toml::Table {
         let integer = |number: u64| Value::Integer(i64::try_from(number).unwrap_or(i64::MAX));
         let placement = match &self.placement {
-            // A list of cores that another process read has no file name and no table form.
+            // A list of cores that another host process has read has no file name and no table form.
             PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
             PlacementChoice::Socket => "socket".to_owned(),
-            // The path is absolute, because the table may be read from another directory.
+            // The path of the placement file is absolute, because the table may be read from another directory.
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
         };
         let real = |value: Value| real_program.then_some(value);
@@ -432,7 +439,7 @@ impl Settings {
     }
 }
 
-/// Returns the key of `over` under the name that the document uses for it; a setting may have two names.
+/// Returns the key of `over` under the name that the document uses for the key; a setting may have two names.
 fn known_as(over: &Override, document: &Document) -> Vec<String> {
     let mut key = over.key.clone();
     let has = |name: &str| document.table().get("run").and_then(|run| run.get(name)).is_some();

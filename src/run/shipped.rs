@@ -1,8 +1,8 @@
 //! Machines, applications and studies that are part of mcpsim, found by name from any directory.
 //!
-//! The files are embedded in the executable. At the first use of a name, all files are written to the cache directory.
-//! Error messages can then name files that a user can open and copy, and the sources of real programs are next to their
-//! descriptions.
+//! The shipped files are embedded in the executable. At the first use of a name, all files are written to the cache
+//! directory. Error messages can then name files that a user can open and copy, and the sources of real programs are
+//! next to their descriptions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::config::did_you_mean;
 use super::error::PredictError;
 use crate::config::InputHash;
 
-/// Kind of a shipped file.
+/// Kind of a file that is shipped with mcpsim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shipped {
-    /// Machine, a file in `configs`.
+    /// Machine that is shipped with mcpsim, a file in `configs`.
     Platform,
-    /// Application, a file in `workloads`.
+    /// Application that is shipped with mcpsim, a file in `workloads`.
     Application,
-    /// Study, a file in `configs/studies`.
+    /// Study that is shipped with mcpsim, a file in `configs/studies`.
     Study,
 }
 
 static CONFIGS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/configs");
 static WORKLOADS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/workloads");
 
-/// Directories that are written into the cache directory.
+/// Directories of shipped files that are written into the cache directory.
 static PARTS: [(&str, &Dir<'_>); 2] = [("configs", &CONFIGS), ("workloads", &WORKLOADS)];
 
 impl Shipped {
@@ -41,11 +41,12 @@ impl Shipped {
         }
     }
 
-    /// Returns the names of all shipped files of this kind in alphabetical order, each with its description.
+    /// Returns the names of all shipped files of a kind in alphabetical order, each with the description of the file.
     pub fn all(self) -> Vec<(&'static str, String)> {
         let files = self.directory().1.files();
         let toml = files.filter(|file| file.path().extension().is_some_and(|extension| extension == "toml"));
-        // A file with a dot in its name, such as the machine of a study, is used only by other files and is not listed.
+        // A shipped file with a dot in its name, such as the machine of a study, is used only by other files and is not
+        // listed.
         let named =
             toml.filter(|file| file.path().file_stem().is_some_and(|stem| Path::new(stem).extension().is_none()));
         let mut all: Vec<(&str, String)> =
@@ -54,16 +55,16 @@ impl Shipped {
         all
     }
 
-    /// Returns whether a file of this kind is shipped under this name.
+    /// Returns true if a file of this kind is shipped under the name `name`.
     pub fn has(self, name: &str) -> bool {
         self.all().iter().any(|(shipped, _)| *shipped == name)
     }
 
-    /// Returns the file that `typed` names: an existing file of the user, or otherwise the shipped file of this name
-    /// (see [`Shipped::all`]).
+    /// Returns the file that `typed` names: an existing file of the user, or otherwise the shipped file with the name
+    /// `typed` (see [`Shipped::all`]).
     ///
     /// # Errors
-    /// There is no such file (the message contains the most similar name), or the cache directory cannot be written.
+    /// No such file exists (the message contains the most similar name), or the cache directory cannot be written.
     pub fn resolve(self, typed: &Path) -> Result<PathBuf, PredictError> {
         let path = self.named(typed)?;
         match path.try_exists() {
@@ -72,11 +73,11 @@ impl Shipped {
         }
     }
 
-    /// Resolves `typed` like [`Shipped::resolve`], but returns it unchanged if there is no such file. The error is then
-    /// reported by the reader of the file.
+    /// Resolves `typed` like [`Shipped::resolve`], but returns `typed` unchanged if no such file exists. The reader of
+    /// the file then reports the error.
     ///
     /// # Errors
-    /// The cache directory cannot be written.
+    /// The cache directory of the shipped files cannot be written.
     pub fn named(self, typed: &Path) -> Result<PathBuf, PredictError> {
         match typed.to_str().filter(|name| self.has(name)) {
             Some(name) if !hides(typed) => Ok(unpacked()?.join(self.directory().0).join(format!("{name}.toml"))),
@@ -103,14 +104,15 @@ impl Shipped {
         }
     }
 
-    /// Returns whether a file of the user has the name of a shipped file and is therefore used instead of it.
+    /// Returns true if a file of the user has the name of a shipped file and is therefore used instead of the shipped
+    /// file.
     pub fn is_hidden_by(self, typed: &Path) -> bool {
         hides(typed) && typed.to_str().is_some_and(|name| self.has(name))
     }
 }
 
-/// Returns whether a file of the user with this name is used instead of a shipped file. A directory with this name is
-/// not.
+/// Returns true if a file of the user is used instead of a shipped file with the same name. A directory of the user is
+/// not used instead of a shipped file.
 pub fn hides(typed: &Path) -> bool {
     typed.exists() && !typed.is_dir()
 }
@@ -144,8 +146,8 @@ fn described(name: &str, width: usize, about: &str) -> String {
     text + line.trim_end() + "\n"
 }
 
-/// Returns the description of a file: the value of its key `about`, or otherwise the first sentence of its first
-/// comment. The sentence ends at the end of a line.
+/// Returns the description of a shipped file: the value of its key `about`, or otherwise the first sentence of its
+/// first comment. The sentence ends at the end of a line.
 fn about(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);
@@ -170,7 +172,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         return Ok(place);
     }
     fs::create_dir_all(&root).map_err(failed)?;
-    // Other processes may write the same files, so a complete directory is renamed to its final name.
+    // Several host processes may write the same files, so a complete directory is renamed to its final name.
     let aside = tempfile::Builder::new().prefix(".shipping-").tempdir_in(&root).map_err(failed)?;
     let made = aside.path().join("shipped");
     for (name, directory) in PARTS {
@@ -178,7 +180,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
         directory.extract(made.join(name)).map_err(failed)?;
     }
     if place.exists() && !is_whole(&place) {
-        // A file in the directory was changed or removed, so the directory is replaced.
+        // A shipped file in the cache directory was changed or removed, so the directory is replaced.
         fs::rename(&place, aside.path().join("broken")).map_err(failed)?;
     }
     match fs::rename(&made, &place) {
@@ -187,7 +189,7 @@ fn unpacked() -> Result<PathBuf, PredictError> {
     }
 }
 
-/// Returns whether all shipped files in the directory `place` are unchanged.
+/// Returns true if all shipped files in the directory `place` are unchanged.
 fn is_whole(place: &Path) -> bool {
     PARTS.iter().all(|(name, directory)| {
         let as_written = |(path, content): &(&str, &[u8])| {
@@ -197,7 +199,7 @@ fn is_whole(place: &Path) -> bool {
     })
 }
 
-/// Returns all files below `directory`, with their paths.
+/// Returns all shipped files below `directory`, with their paths.
 fn files_of(directory: &'static Dir<'static>) -> Vec<(&'static str, &'static [u8])> {
     let own = directory.files().filter_map(|file| Some((file.path().to_str()?, file.contents())));
     own.chain(directory.dirs().flat_map(files_of)).collect()
@@ -237,7 +239,7 @@ mod tests {
         let mine = directory.path().join("mine.toml");
         fs::write(&mine, "").unwrap();
         assert_eq!(Shipped::Application.resolve(&mine).unwrap(), mine);
-        // A directory with the name of a shipped file is not used instead of it.
+        // A directory of the user with the name of a shipped file is not used instead of the shipped file.
         assert!(!hides(directory.path()) && hides(&mine));
         let error = |what: Shipped, name: &Path| what.resolve(name).unwrap_err().to_string();
         let without = error(Shipped::Platform, &directory.path().join("mine"));

@@ -1,4 +1,4 @@
-//! Trace that is the application of a run, and the file of the trace.
+//! Trace that is the application of a simulation run, and the file of the trace.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,14 +24,14 @@ impl TraceFile {
     /// Returns the application document that names the trace at `path`.
     ///
     /// # Errors
-    /// TOML cannot represent the path.
+    /// TOML cannot represent the path of the trace.
     pub fn document(path: &Path) -> Result<Document, PredictError> {
         let absolute = std::path::absolute(path).unwrap_or(path.to_owned());
         let file = TraceFile { path: absolute };
         Ok(Document::parse(&path.display().to_string(), &file.table().to_string())?)
     }
 
-    /// Returns whether the first bytes of the file are those of a trace of mcpsim or of another tool.
+    /// Returns true if the first bytes of the file are those of a trace of mcpsim or of another tool.
     pub fn is_at(path: &Path) -> bool {
         let start = first_bytes(path);
         is_trace(&start)
@@ -42,16 +42,16 @@ impl TraceFile {
             || listed(path, &start).is_some()
     }
 
-    /// Returns whether the application in `document` is a trace.
+    /// Returns true if the application in `document` is a trace.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("trace")
     }
 
-    /// Reads the application table. The key `app.trace.file` in `overrides` replaces the file. A relative path starts
-    /// at `directory`.
+    /// Reads the application table of a trace. The key `app.trace.file` in `overrides` replaces the trace file. A
+    /// relative path starts at `directory`.
     ///
     /// # Errors
-    /// The table or an override has other keys.
+    /// The application table or an override has keys that traces do not have.
     pub fn load(mut document: Document, directory: &Path, overrides: &[Override]) -> Result<TraceFile, ConfigError> {
         for over in overrides {
             if over.key != ["app", "trace", "file"] {
@@ -78,13 +78,13 @@ impl TraceFile {
         }
     }
 
-    /// Returns the application table.
+    /// Returns the application table of the trace.
     pub fn table(&self) -> toml::Table {
         let file = toml::Table::from_iter([("file".to_owned(), self.path.display().to_string().into())]);
         toml::Table::from_iter([("trace".to_owned(), file.into())])
     }
 
-    /// Returns the files of the trace with their roles. An archive or a list consists of several files.
+    /// Returns the files of the trace with their roles. An OTF2 archive or a list of traces consists of several files.
     pub(super) fn files(&self) -> Vec<(String, PathBuf)> {
         let start = first_bytes(&self.path);
         let mut files = vec![self.path.clone()];
@@ -100,7 +100,7 @@ impl TraceFile {
         files.into_iter().map(|path| (format!("trace {}", path.display()), path)).collect()
     }
 
-    /// Returns the shortest name of the trace, for messages.
+    /// Returns the shortest name of the trace, for error messages.
     pub(super) fn name(&self) -> String {
         let here = std::env::current_dir().unwrap_or_default();
         self.path.strip_prefix(&here).unwrap_or(&self.path).display().to_string()
@@ -109,7 +109,7 @@ impl TraceFile {
     /// Reads a trace in mcpsim's format.
     ///
     /// # Errors
-    /// An invalid file, or a trace of another tool.
+    /// The trace file is invalid, or a trace of another tool.
     pub fn read(&self) -> Result<Arc<Trace>, PredictError> {
         match self.content()? {
             Content::Trace(trace) => Ok(trace),
@@ -132,7 +132,7 @@ impl TraceFile {
     /// trace.
     ///
     /// # Errors
-    /// An invalid file.
+    /// The trace file is invalid.
     pub fn read_logs(&self) -> Result<Option<Logs>, PredictError> {
         let start = first_bytes(&self.path);
         if !logs::is_run(&start) && !logs::is_log(&start) {
@@ -169,7 +169,8 @@ impl TraceFile {
         }
         let list = listed(&self.path, &bytes);
         let bytes = match &list {
-            // If each rank has its own file, the lines of each file contain the rank, so the files can be concatenated.
+            // If every rank has its own trace file, the lines of each file contain the rank, so the files can be
+            // concatenated.
             Some(files) => files.iter().map(|file| read_file(file)).collect::<Result<Vec<_>, _>>()?.join(&b'\n'),
             None => bytes,
         };
@@ -193,8 +194,8 @@ pub(super) enum Content {
     Import(ImportedTrace),
 }
 
-/// Returns the files that `content` lists, if it is a list of traces of single ranks. Paths in the list are relative to
-/// it.
+/// Returns the files that `content` lists, if it is a list of traces of single ranks. Relative paths in the list start
+/// at the directory of the list.
 fn listed(path: &Path, content: &[u8]) -> Option<Vec<PathBuf>> {
     let text = std::str::from_utf8(content).ok()?;
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));

@@ -1,4 +1,5 @@
-//! Parsers of values that are more complex than a number. Options and `[run]` keys use the same parser.
+//! Parsers of setting values that are more complex than a number. Command-line options and `[run]` keys use the same
+//! parser.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +13,17 @@ use crate::units::{Bytes, UnitError};
 /// Model of the simulated machine's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
-    /// Three levels: intra-CMP, inter-CMP, inter-node.
+    /// Model with three network levels: intra-CMP, inter-CMP, inter-node.
     #[default]
     Mcpsim,
-    /// Two levels, within a node and between nodes: the baseline model of the MCPSim paper.
+    /// Model with two network levels, within a node and between nodes: the baseline model of the MCPSim paper.
     TwoLevel,
     /// Textbook model, in which all processors are equally far apart.
     Textbook(Textbook),
 }
 
 impl Model {
-    /// All models, mcpsim's own first.
+    /// All network models; mcpsim's own model is first.
     pub const ALL: [Model; 5] = [
         Model::Mcpsim,
         Model::TwoLevel,
@@ -31,7 +32,7 @@ impl Model {
         Model::Textbook(Textbook::LogGp),
     ];
 
-    /// Returns the name of the model in files and in the Outcome.
+    /// Returns the name of the network model in files and in the Outcome.
     pub fn name(self) -> &'static str {
         match self {
             Model::Mcpsim => "mcpsim",
@@ -59,21 +60,21 @@ impl std::str::FromStr for Model {
 /// Assignment of ranks to cores that the user selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum PlacementChoice {
-    /// Consecutive ranks on consecutive cores.
+    /// Consecutive ranks are placed on consecutive cores.
     #[default]
     Block,
-    /// Consecutive ranks on different nodes, round robin.
+    /// Consecutive ranks are placed on different nodes, round robin.
     Cyclic,
-    /// Consecutive ranks on different sockets of a node, round robin.
+    /// Consecutive ranks are placed on different sockets of a node, round robin.
     Socket,
-    /// List of cores in a file.
+    /// A file lists the cores of the ranks.
     File(PathBuf),
-    /// List of cores that another host process has read.
+    /// Another host process has read the list of cores.
     Given(Vec<Site>),
 }
 
 impl PlacementChoice {
-    /// Parses `block`, `cyclic`, `socket` or a file name. A relative path starts at `directory`.
+    /// Parses the placement `block`, `cyclic`, `socket` or a file name. A relative path starts at `directory`.
     pub fn new(text: &Path, directory: &Path) -> Self {
         match text.to_str() {
             Some("block") => PlacementChoice::Block,
@@ -83,25 +84,25 @@ impl PlacementChoice {
         }
     }
 
-    /// Returns whether the text is a keyword rather than a file name.
+    /// Returns true if the text is a placement keyword and not a file name.
     pub(super) fn is_word(text: &Path) -> bool {
         ["block", "cyclic", "socket"].iter().any(|word| text == Path::new(word))
     }
 }
 
-/// Fraction from 0 to 1, stored in millionths.
+/// Memory-bound fraction from 0 to 1, stored in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBound(u32);
 
 impl MemoryBound {
     const ONE: u32 = 1_000_000;
 
-    /// Creates the value from a fraction; `None` if it is outside 0 to 1.
+    /// Creates the memory-bound fraction; `None` if `part` is outside 0 to 1.
     fn new(part: f64) -> Option<MemoryBound> {
         (0.0..=1.0).contains(&part).then(|| MemoryBound((part * f64::from(MemoryBound::ONE)).round() as u32))
     }
 
-    /// Returns the fraction from 0 to 1.
+    /// Returns the memory-bound fraction from 0 to 1.
     pub fn of_one(self) -> f64 {
         f64::from(self.0) / f64::from(MemoryBound::ONE)
     }
@@ -115,7 +116,7 @@ impl std::str::FromStr for MemoryBound {
     }
 }
 
-/// Parses a whole number from `least`, which is 0 or 1, up to the limits of `T` and TOML.
+/// Parses a whole number of at least `least`, which is 0 or 1, up to the limits of `T` and TOML.
 pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, String> {
     let range = if least > 0 { "above zero" } else { "that is not negative" };
     let number: i128 = text.parse().map_err(|_| format!("expected a whole number {range}; found \"{text}\""))?;
@@ -127,7 +128,7 @@ pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, 
     number.ok_or_else(|| format!("expected a whole number up to {most}; found {text}"))
 }
 
-/// Parses "measure", "skip" or a time.
+/// Parses the treatment of compute times: "measure", "skip" or a time.
 pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     match text {
         "measure" => Ok(ComputeMode::Measure),
@@ -139,7 +140,7 @@ pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
     }
 }
 
-/// Returns the text of a compute mode in files.
+/// Returns the text of a compute mode as files contain it.
 pub(super) fn compute_text(mode: ComputeMode) -> String {
     match mode {
         ComputeMode::Measure => "measure".to_owned(),
@@ -148,7 +149,7 @@ pub(super) fn compute_text(mode: ComputeMode) -> String {
     }
 }
 
-/// Parses "cpu" or "wall".
+/// Parses the clock that times program code: "cpu" or "wall".
 pub(super) fn parse_clock(text: &str) -> Result<HostClock, String> {
     match text {
         "cpu" => Ok(HostClock::Cpu),
@@ -157,7 +158,7 @@ pub(super) fn parse_clock(text: &str) -> Result<HostClock, String> {
     }
 }
 
-/// Parses "platform" or "none".
+/// Parses the buffering of sends: "platform" or "none".
 pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     match text {
         "platform" => Ok(Buffering::Platform),
@@ -166,7 +167,7 @@ pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     }
 }
 
-/// Returns the text of a host clock in files.
+/// Returns the text of a host clock as files contain it.
 pub(super) fn clock_text(clock: HostClock) -> &'static str {
     match clock {
         HostClock::Cpu => "cpu",
@@ -174,14 +175,14 @@ pub(super) fn clock_text(clock: HostClock) -> &'static str {
     }
 }
 
-/// Parses the size of a stack.
+/// Parses the stack size of a rank.
 pub(super) fn parse_stack(text: &str) -> Result<Bytes, String> {
     const EXPECTED: &str = "expected a size from 16 KiB to 64 GiB, such as \"8 MiB\"";
     let size: Bytes = text.parse().map_err(|_| EXPECTED.to_owned())?;
     if (16 << 10..=64 << 30).contains(&size.get()) { Ok(size) } else { Err(EXPECTED.to_owned()) }
 }
 
-/// Defines a reader of a `[run]` key that uses the parser of the option.
+/// Defines a reader of a `[run]` key that uses the parser of the command-line option.
 macro_rules! as_option {
     ($name:ident, $parse:ident, $type:ty, $expected:literal) => {
         pub(super) fn $name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
@@ -203,14 +204,14 @@ const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4K
 const PART: &str = "a number from 0 to 1";
 const MODELS: &str = "mcpsim, two-level, hockney, logp or loggp";
 
-/// Parses "256,4KiB,64KiB".
+/// Parses the bounds of message size intervals, such as "256,4KiB,64KiB".
 pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {
     let bounds: Result<Vec<Bytes>, UnitError> = text.split(',').map(|part| part.trim().parse()).collect();
     let bounds = bounds.map_err(|error| error.to_string())?;
     Intervals::new(bounds).map_err(|_| format!("expected {INTERVALS}"))
 }
 
-/// Reads a value of the `[run]` table. The form of its error is that of other errors in files.
+/// Reads a value of the `[run]` table. An error has the form of other errors in files.
 fn checked<'de, D, T>(deserializer: D, expected: &str, read: impl Fn(&toml::Value) -> Option<T>) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -222,7 +223,7 @@ where
     })
 }
 
-/// Reads a number from 1 to the limit of its type.
+/// Reads a number from 1 to the limit of its type in the `[run]` table.
 pub(super) fn positive<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -233,31 +234,31 @@ where
     })
 }
 
-/// Reads a number from 0.
+/// Reads a number of at least 0 in the `[run]` table.
 pub(super) fn natural<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     checked(deserializer, "a whole number from 0 on", |value| {
         value.as_integer().and_then(|number| u64::try_from(number).ok()).map(Some)
     })
 }
 
-/// Reads the text "256,4KiB" or the array [256, "4KiB"].
+/// Reads message size intervals from the text "256,4KiB" or the array [256, "4KiB"].
 pub(super) fn intervals_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Intervals>, D::Error> {
     checked(deserializer, INTERVALS, |value| parse_intervals(&as_list(value)?).ok().map(Some))
 }
 
-/// Reads the name of a model.
+/// Reads the name of a network model.
 pub(super) fn model_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Model>, D::Error> {
     checked(deserializer, MODELS, |value| value.as_str()?.parse().ok().map(Some))
 }
 
-/// Reads a number from 0 to 1.
+/// Reads a fraction from 0 to 1.
 pub(super) fn part_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MemoryBound>, D::Error> {
     checked(deserializer, PART, |value| {
         value.as_float().or(value.as_integer().map(|number| number as f64)).and_then(MemoryBound::new).map(Some)
     })
 }
 
-/// Returns the comma-separated form of a text, a number, or an array.
+/// Returns the comma-separated form of a TOML text, number, or array.
 fn as_list(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),

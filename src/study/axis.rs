@@ -1,4 +1,4 @@
-//! Axis of a study: one key, or several keys that vary together, and their values at each step.
+//! Axis of a study: one key, or several keys that vary together, and the values of the keys at each step.
 
 use toml::Value;
 
@@ -6,22 +6,23 @@ use crate::config::{ConfigError, Override};
 
 use super::values;
 
-/// Key whose values are core counts; each count stands for all machine shapes with that number of cores.
+/// Key of a study's axis whose values are core counts; a core count stands for all machine shapes with that number of
+/// cores.
 const CORES: &str = "cores";
 
-/// Axis of a study: one or more keys, and their values at each step.
+/// Axis of a study: one or more keys, and the values of the keys at each step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     keys: Vec<String>,
-    /// Values of the axis, by step: one value per key.
+    /// Values of the axis at each step, one value per key.
     steps: Vec<Vec<Value>>,
 }
 
 impl Axis {
-    /// Parses `KEY=VALUES`, or `KEY=VALUES & KEY=VALUES` for keys that vary together.
+    /// Parses an axis from `KEY=VALUES`, or from `KEY=VALUES & KEY=VALUES` for keys that vary together.
     ///
     /// # Errors
-    /// An invalid key or value, or keys that vary together but have different numbers of values.
+    /// A key or value of the axis is invalid, or keys that vary together have different numbers of values.
     pub fn parse(text: &str) -> Result<Axis, ConfigError> {
         let named = |error: ConfigError| ConfigError::new(format!("--vary {text}: {error}"));
         let mut columns = Vec::new();
@@ -32,7 +33,7 @@ impl Axis {
             let key = key.trim();
             known(key).map_err(named)?;
             let values = values::parse(key, list.trim()).map_err(|what| {
-                // If the axis has several keys, the error names the key.
+                // If the axis has several keys, the error message names the key.
                 let of = if text.contains('&') { format!("values of {key}: ") } else { String::new() };
                 named(ConfigError::new(format!("{of}{what}")))
             })?;
@@ -41,10 +42,10 @@ impl Axis {
         Axis::new(columns).map_err(named)
     }
 
-    /// Creates an axis from keys and their values.
+    /// Creates an axis from keys and the values of each key.
     ///
     /// # Errors
-    /// See [`Axis::parse`].
+    /// The errors are those of [`Axis::parse`].
     pub fn new(columns: Vec<(String, Vec<Value>)>) -> Result<Axis, ConfigError> {
         let columns: Vec<(String, Vec<Value>)> = columns
             .into_iter()
@@ -73,7 +74,7 @@ impl Axis {
         Ok(Axis { keys, steps: (0..length).map(step).collect() })
     }
 
-    /// Creates an axis of `count` consecutive seeds, the first of which is `first`.
+    /// Creates a study axis of `count` consecutive seeds, the first of which is `first`.
     pub fn seeds(first: u64, count: u32) -> Axis {
         let last = first.saturating_add(count.into());
         let seed = |seed| vec![Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX))];
@@ -90,12 +91,12 @@ impl Axis {
         self.steps.len()
     }
 
-    /// Returns the values at `step` as text, in the order of the keys.
+    /// Returns the values of the axis at `step` as text, in the order of the keys.
     pub fn texts(&self, step: usize) -> impl Iterator<Item = String> {
         self.steps[step].iter().map(text)
     }
 
-    /// Returns the values at `step` as overrides.
+    /// Returns the values of the axis at `step` as overrides of settings.
     pub fn overrides(&self, step: usize) -> impl Iterator<Item = Override> {
         self.keys.iter().zip(&self.steps[step]).map(|(key, value)| over(key, value))
     }
@@ -107,7 +108,7 @@ pub(super) fn over(key: &str, value: &Value) -> Override {
     Override { key: key_parts, value: value.clone(), text: format!("{key}={}", text(value)) }
 }
 
-/// Formats a string without quotes, and other values as TOML.
+/// Formats a TOML string without quotes, and other TOML values as in a file.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -117,7 +118,7 @@ fn known(key: &str) -> Result<(), ConfigError> {
     if key == CORES {
         return Ok(());
     }
-    // Keys have the same form as in the option --set.
+    // Keys of an axis have the same form as in the option --set.
     Override::parse(&format!("{key}=0")).map(|_| ()).map_err(|_| {
         let expected = "cores, or a dotted key such as platform.inter_node.latency, app.n or run.ranks";
         ConfigError::new(format!("expected {expected}; found \"{key}\""))

@@ -1,6 +1,6 @@
-//! Runs of real programs, each in a separate process, so that a crash ends only one run of the study.
+//! Simulation runs of real programs, each in a separate host process, so that a crash ends only one run of the study.
 //!
-//! A program is compiled once for all points that run it.
+//! A program is compiled once for all points of the study that run it.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,14 +17,14 @@ use crate::run::{PredictError, Resolved};
 use super::InputHash;
 use super::running::Running;
 
-/// Interval in which the parent process polls a run.
+/// Interval in which the parent process polls a run in a child process.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// Compiled program.
+/// Compiled real program of a study.
 #[derive(Debug)]
 pub struct ChildProgram {
     built: Built,
-    /// Hash of the program's content.
+    /// Hash of the compiled program's content.
     pub hash: InputHash,
 }
 
@@ -35,7 +35,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Returns the compiled program of `file`, and compiles it on first use.
+    /// Returns the compiled program of `file`. The program is compiled on first use.
     ///
     /// # Errors
     /// The compiler fails (the message contains its output), or a file cannot be read.
@@ -54,12 +54,12 @@ impl Programs {
     }
 }
 
-/// Returns whether a run measures the time of the program's own code on the host.
+/// Returns true if a run measures the time of the program's own code on the host.
 pub fn measures(run: &Resolved) -> bool {
     run.settings.job.compute == ComputeMode::Measure
 }
 
-/// Runs `program` as `run` describes, and returns its Outcome, reduced to the parts that a study stores.
+/// Simulates `program` as `run` describes, and returns the Outcome of the run, reduced to the data that a study stores.
 pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> Result<Outcome, PredictError> {
     let directory = tempfile::tempdir().map_err(|error| failed("cannot create a temporary directory", &error))?;
     let json = directory.path().join("outcome.json");
@@ -68,7 +68,7 @@ pub(super) fn run(run: &Resolved, program: &ChildProgram, running: &Running) -> 
     serde_json::from_str(&text).map(Outcome::of_point).map_err(|error| failed("the outcome", &error))
 }
 
-/// Runs `program` as `run` describes, and records a trace into the file at `path`.
+/// Simulates `program` as `run` describes, and records a trace into the file at `path`.
 pub(super) fn record(
     run: &Resolved,
     program: &ChildProgram,
@@ -82,7 +82,7 @@ fn failed(what: &str, error: &dyn std::fmt::Display) -> PredictError {
     PredictError::input(format!("{what}: {error}"))
 }
 
-/// Starts `program` in a separate process. `option` selects the output file of the process.
+/// Starts the simulation of `program` in a separate host process. `option` selects the output file of the process.
 fn start(
     run: &Resolved,
     program: &ChildProgram,
@@ -105,7 +105,7 @@ fn start(
         .spawn()
         .map_err(|error| failed("cannot start another mcpsim process", &error))?;
     let mut errors = child.stderr.take().expect("it is piped");
-    // A thread reads the output, because a full pipe would block the program.
+    // A thread reads the output of the child process, because a full pipe would block the program.
     let said = std::thread::spawn(move || {
         let mut text = Vec::new();
         let _ = errors.read_to_end(&mut text);
@@ -130,7 +130,7 @@ fn start(
     if status.success() && written.is_file() {
         return Ok(());
     }
-    // If the program reports failure, its prediction is not a result and its trace is not replayed.
+    // If the program reports failure, its prediction does not count as a result and its trace is not replayed.
     let text = match std::fs::remove_file(written) {
         Ok(()) => ended(&said, status.code()),
         Err(_) => reason(&said, status.code()),
@@ -138,7 +138,7 @@ fn start(
     Err(PredictError::Program(text))
 }
 
-/// Describes how a predicted program ended, with the last line of its output that is not a note of the prediction.
+/// Describes how a predicted program ended, with the last line of the program's output that is not a note of mcpsim.
 fn ended(said: &str, code: Option<i32>) -> String {
     let code = code.map_or("by a signal".to_owned(), |code| format!("with code {code}"));
     let is_output = |line: &&str| !line.is_empty() && !line.starts_with("note: ");
@@ -146,7 +146,7 @@ fn ended(said: &str, code: Option<i32>) -> String {
     format!("the program ended {code}{}", last.map_or(String::new(), |last| format!(": {last}")))
 }
 
-/// Returns mcpsim's own error message: the text after its last "error: ".
+/// Returns the error message of mcpsim in the output of a child process: the text after the last "error: ".
 fn reason(said: &str, code: Option<i32>) -> String {
     match said.rfind("error: ") {
         Some(at) => said[at + "error: ".len()..].trim_end().to_owned(),

@@ -1,4 +1,4 @@
-//! Times of collectives by algorithm, measured with the timing methods of the OSU and Intel MPI benchmarks.
+//! Times of MPI collectives by algorithm, predicted with the timing methods of the OSU and Intel MPI benchmarks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,66 +16,68 @@ use crate::units::{Bytes, SimSpan, SimTime};
 /// Timing method of a benchmark of collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// Each call is timed separately and followed by a barrier, as in the OSU benchmarks and, since 2019, Intel's.
+    /// Every call is timed separately and followed by a barrier, as in the OSU benchmarks and, since 2019, the Intel
+    /// MPI benchmarks.
     Osu,
-    /// All calls are timed together without barriers, as in the Intel MPI benchmarks before 2019.
+    /// All calls of a collective are timed together without barriers, as in the Intel MPI benchmarks before 2019.
     Imb,
 }
 
-/// Number of warm-up calls, and number of timed calls.
+/// Number of warm-up calls, and number of timed calls of a collective.
 const WARM: u32 = 1;
 const TIMED: u32 = 3;
 
-/// Ranks of a benchmark, and the machine on which they run.
+/// Ranks of a benchmark, and the simulated machine on which they run.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// Machine. The selection rules in its file apply only to its own MPI library.
+    /// Simulated machine. The selection rules in the platform file apply only to the machine's own MPI library.
     pub platform: &'a Platform,
-    /// Cores of the ranks.
+    /// Cores of the benchmark's ranks.
     pub sites: &'a [Site],
-    /// Memory and caches of each rank.
+    /// Share of each rank in memory bandwidth and caches.
     pub memory: &'a [MemoryPart],
-    /// Timing method.
+    /// Timing method of the benchmark.
     pub timing: Timing,
 }
 
-/// Times of a collective with one message size.
+/// Times of an MPI collective with one message size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
-    /// Collective.
+    /// The timed MPI collective.
     pub collective: Collective,
-    /// Size in the form that selection rules use: the total of all blocks for allgathers and reduce-scatters.
+    /// Size of the collective in the form that selection rules use: the total of all blocks for allgathers and
+    /// reduce-scatters.
     pub size: Bytes,
-    /// Bytes of the buffer, or of one block.
+    /// Bytes of the collective's buffer, or of one block.
     pub bytes: Bytes,
-    /// Method that the requested library selects.
+    /// Algorithm (with parameters) that the requested MPI library selects.
     pub own: Method,
-    /// Method that each library selects.
+    /// Algorithm (with parameters) that each MPI library selects.
     pub taken: Vec<(Library, Method)>,
-    /// Mean time of a call for each method of the requested library.
+    /// Mean time of a call for each algorithm of the requested MPI library.
     pub times: Vec<(Method, SimSpan)>,
 }
 
 impl Sized {
-    /// Returns the fastest method. Among equally fast methods, the method that the library selects is preferred, then
-    /// the first method.
+    /// Returns the fastest algorithm. Among equally fast algorithms, the algorithm that the MPI library selects is
+    /// preferred, then the first algorithm.
     pub fn fastest(&self) -> Option<(Method, SimSpan)> {
         self.fastest_of(|_| true)
     }
 
-    /// Returns the fastest method that satisfies `may`.
+    /// Returns the fastest algorithm for which `may` returns true.
     pub fn fastest_of(&self, may: impl Fn(Method) -> bool) -> Option<(Method, SimSpan)> {
         let times = self.times.iter().copied().filter(|(method, _)| may(*method));
         times.min_by_key(|(method, time)| (*time, *method != self.own))
     }
 
-    /// Returns the time of `method`, if it was timed.
+    /// Returns the time of the algorithm `method`, if it was timed.
     pub fn time(&self, method: Method) -> Option<SimSpan> {
         self.times.iter().find(|(other, _)| *other == method).map(|(_, time)| *time)
     }
 }
 
-/// A rank that runs the benchmark.
+/// A simulated rank that runs the benchmark of a collective.
 struct Bench {
     call: CollectiveCall,
     barrier: CollectiveCall,
@@ -83,7 +85,7 @@ struct Bench {
     step: u32,
     since: SimTime,
     spent: SimSpan,
-    /// Sum of the times of all ranks, in picoseconds.
+    /// Sum of the call times of all ranks, in picoseconds.
     sum: Arc<AtomicU64>,
 }
 
@@ -123,16 +125,16 @@ impl MpiProgram for Bench {
 
 impl Describe for Bench {}
 
-/// Returns the call of `collective` with `bytes` on rank `rank` of a world of `ranks` ranks.
+/// Returns the call of `collective` with `bytes` bytes on rank `rank` of a communicator of `ranks` ranks.
 fn call(collective: Collective, bytes: Bytes, ranks: u32, rank: u32) -> CollectiveCall {
     let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
     CollectiveCall { collective, comm, root: 0, sizes: Sizes::Same(bytes), algorithm: None }
 }
 
-/// Returns the mean time of a call over all ranks.
+/// Returns the mean time of a collective call over all ranks.
 ///
 /// # Errors
-/// The simulated run fails.
+/// The simulation run of the benchmark fails.
 pub fn time(
     field: Field<'_>,
     library: Library,
@@ -168,7 +170,7 @@ pub fn time(
 }
 
 /// Returns the selection rules of `library` on `platform`. Rules in the platform file apply only to the platform's own
-/// library; block costs are those of the machine.
+/// MPI library. The costs of blocks are those of the platform.
 fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     match library == platform.collectives.library {
         true => platform.collectives.clone(),
@@ -181,11 +183,11 @@ fn rules_of(platform: &Platform, library: Library) -> CollectiveRules {
     }
 }
 
-/// Returns the method that `library` selects for a collective of all ranks in `field`. Operators are taken as
-/// commutative, as in described programs.
+/// Returns the algorithm that `library` selects for a collective of all ranks in `field`. Reduction operators count as
+/// commutative, as in described applications.
 ///
 /// # Errors
-/// A rule selects an algorithm that is impossible for this call.
+/// A selection rule selects an algorithm that cannot execute the collective call.
 pub fn taken(
     field: Field<'_>,
     library: Library,
@@ -202,8 +204,8 @@ pub fn taken(
     choose((&call, CallForm::Blocking), &rules, false, element).map(|choice| choice.method)
 }
 
-/// Returns the methods of `library` for a collective of this size and number of ranks, without duplicates, and the
-/// method that the library selects.
+/// Returns the algorithms of `library` for a collective of this size and number of ranks, without duplicates, and the
+/// algorithm that the library selects.
 pub fn to_time(
     field: Field<'_>,
     library: Library,
@@ -219,7 +221,7 @@ pub fn to_time(
     all
 }
 
-/// Returns the size in the form that selection rules use.
+/// Returns the size of a collective in the form that selection rules use.
 pub fn size(collective: Collective, bytes: Bytes, ranks: u32) -> Bytes {
     rule_size(&call(collective, bytes, ranks, 0))
 }

@@ -1,23 +1,23 @@
-//! Result columns in a study's table. Each column contains a figure of the Outcome.
+//! Result columns in a study's table. Each column contains a value of the Outcome.
 
 use crate::engine::Outcome;
 
-/// Result column.
+/// Result column of a study's table.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Heading of the column.
+    /// Heading of the result column.
     pub name: &'static str,
     cell: fn(&Outcome) -> ColumnValue,
 }
 
-/// Figure of the Outcome, in the form of a table cell.
+/// Value of the Outcome, in the form of a table cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ColumnValue {
-    /// Plain number.
+    /// Plain number in a table cell.
     Count(u64),
-    /// Time in picoseconds, written in seconds without rounding.
+    /// Time in picoseconds, which the table cell contains in seconds without rounding.
     Seconds(u64),
-    /// Part and whole, written as a percentage.
+    /// Part and whole, which the table cell contains as a percentage.
     Percent(u64, u64),
 }
 
@@ -25,7 +25,7 @@ const fn column(name: &'static str, cell: fn(&Outcome) -> ColumnValue) -> Column
     Column { name, cell }
 }
 
-/// Result columns, which follow the columns of the axes.
+/// Result columns of a study's table, which follow the columns of the axes.
 pub const COLUMNS: &[Column] = &[
     column("nodes", |o| ColumnValue::Count(o.nct[0].into())),
     column("cmps", |o| ColumnValue::Count(o.nct[1].into())),
@@ -67,7 +67,7 @@ pub const COLUMNS: &[Column] = &[
 ];
 
 impl Column {
-    /// Returns the text of this column's cell for `outcome`.
+    /// Returns the text of this column's table cell for `outcome`.
     pub fn text(&self, outcome: &Outcome) -> String {
         match (self.cell)(outcome) {
             ColumnValue::Count(count) => count.to_string(),

@@ -1,62 +1,62 @@
-//! Comparison of a study's points: spread over seeds, best point, speed-up, and the largest number of ranks that pays
-//! off.
+//! Comparison of a study's points: spread of times over seeds, best point, speed-up, and the largest number of ranks
+//! that pays off.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{PointResult, Results};
 
-/// Combination of values: the points that differ only in the seed.
+/// Combination of a study's values: the points that differ only in the seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combination {
-    /// Step of the combination on each axis; 0 on the axis of seeds.
+    /// Step of the combination on each axis of the study; 0 on the axis of seeds.
     pub steps: Vec<usize>,
-    /// Indices of the points of this combination, in order.
+    /// Indices of the points of this combination, in increasing order.
     pub points: Vec<usize>,
-    /// Predicted times of the points; `None` if no point has a prediction.
+    /// Spread of the predicted times of the points; `None` if no point has a prediction.
     pub spread: Option<ResultSpread>,
-    /// Number of ranks, if a point of the combination has a prediction.
+    /// Number of ranks of the combination, if a point of the combination has a prediction.
     pub ranks: Option<u64>,
-    /// Speed-up over the base combination, if a base is stated and both combinations have predictions.
+    /// Speed-up over the base combination, if the study states a base and the two combinations have predictions.
     pub speedup: Option<Speedup>,
-    /// True if this combination is the fastest among those that do the same work.
+    /// True if this combination is the fastest of all combinations that do the same work.
     pub best: bool,
     /// Number of other combinations with the same work that are as fast as the fastest.
     pub equals: usize,
 }
 
-/// Spread of predicted times over seeds.
+/// Spread of predicted times over the seeds of a combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ResultSpread {
-    /// Number of points that have a prediction.
+    /// Number of points of the combination that have a prediction.
     pub runs: usize,
-    /// Mean in picoseconds.
+    /// Mean predicted time in picoseconds.
     pub mean_ps: u64,
-    /// Sample standard deviation in picoseconds; 0 for one run.
+    /// Sample standard deviation of the predicted times in picoseconds; 0 for one run.
     pub deviation_ps: f64,
-    /// Least and greatest time, in picoseconds.
+    /// Least and greatest predicted time, in picoseconds.
     pub range_ps: (u64, u64),
 }
 
-/// Speed-up of a combination over the base combination.
+/// Speed-up of a combination of values over the base combination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Speedup {
-    /// Time of the base divided by the time of this combination.
+    /// Time of the base combination divided by the time of this combination.
     pub factor: f64,
-    /// Speed-up divided by the ratio of the numbers of ranks.
+    /// Parallel efficiency: speed-up divided by the ratio of the numbers of ranks.
     pub efficiency: f64,
 }
 
-/// Largest number of ranks up to which each doubling of the ranks pays off.
+/// Largest number of ranks up to which each doubling of the number of ranks pays off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaysOff {
     /// Index of one of the compared combinations. Its values, except the number of ranks, identify the comparison.
     pub combination: usize,
-    /// Keys whose value is fixed in the comparison.
+    /// Keys of the study whose value is fixed in the comparison.
     pub columns: Vec<String>,
     /// Largest number of ranks that pays off.
     pub ranks: u64,
-    /// True if larger numbers of ranks were predicted, which do not pay off.
+    /// True if the study also predicted larger numbers of ranks, which do not pay off.
     pub ends: bool,
 }
 
@@ -72,7 +72,7 @@ impl ResultSpread {
 }
 
 impl Results {
-    /// Returns all combinations of axis steps without the seeds, in the order of points.
+    /// Returns all combinations of the study's values without the seeds, in the order of points.
     pub fn combinations(&self) -> Vec<Combination> {
         let mut groups: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
         for index in 0..self.points.len() {
@@ -100,16 +100,17 @@ impl Results {
         all
     }
 
-    /// Returns whether the steps of this axis must not be compared. Steps must not be compared if they change the work
-    /// or select another model of the same machine. A key of the application changes the work, unless the study
-    /// declares the key as a choice or the key belongs to the manager of a task runtime.
+    /// Returns true if results at different steps of an axis must not be compared. The results must not be compared if
+    /// the steps differ in the work or in the model of the machine. A key of the application changes the work, unless
+    /// the study declares the key as a choice or the key belongs to the task manager of a task runtime.
     fn is_problem(&self, axis: usize) -> bool {
         let managers = |key: &str| key.strip_prefix("app.tasks.").is_some_and(|key| !key.contains('.'));
         let is_choice = |key: &String| managers(key) || self.asked.choices.contains(key);
         self.axes[axis].keys.iter().any(|key| key == "run.model" || key.starts_with("app.") && !is_choice(key))
     }
 
-    /// Marks the combination with the least mean time for each kind of work; among equal times, the first.
+    /// Marks the combination with the least mean time for each kind of work. Among combinations with equal times, the
+    /// function marks the first.
     fn mark_best(&self, all: &mut [Combination]) {
         let mut best: BTreeMap<Vec<usize>, (u64, usize, usize)> = BTreeMap::new();
         for (index, combination) in all.iter().enumerate() {
@@ -124,7 +125,7 @@ impl Results {
                 Ordering::Greater => {}
             }
         }
-        // A combination with no other to compare with is not marked as best.
+        // A combination without another combination of the same work is not marked as best.
         let predicted = all.iter().filter(|combination| combination.spread.is_some()).count();
         if all.len() > 1 && (best.len() == 1 || best.len() < predicted) {
             best.into_values().for_each(|(_, index, equals)| (all[index].best, all[index].equals) = (true, equals));
@@ -155,11 +156,11 @@ impl Results {
         }
     }
 
-    /// Compares numbers of ranks while all other values are fixed. Returns the largest number of ranks up to which each
-    /// doubling has the requested gain.
+    /// Compares numbers of ranks while all other values of the study are fixed. Returns the largest number of ranks up
+    /// to which each doubling has the requested gain.
     pub fn pays_off(&self, all: &[Combination]) -> Vec<PaysOff> {
         let Some(gain) = self.asked.gain else { return Vec::new() };
-        // Axes on which the number of ranks differs between two steps while all other axes are fixed.
+        // Axes of the study on which the number of ranks differs between two steps while all other axes are fixed.
         let mut scaling: Vec<usize> = Vec::new();
         for axis in (0..self.axes.len()).filter(|&axis| !self.axes[axis].is_seed() && !self.is_problem(axis)) {
             let others = |combination: &Combination| {
@@ -190,7 +191,7 @@ impl Results {
         let columns: Vec<String> = fixed.flat_map(|axis| self.axes[axis].keys.clone()).collect();
         let mut found: Vec<PaysOff> = Vec::new();
         for mut points in groups.into_values() {
-            // Among machine shapes with the same number of ranks, the fastest is used.
+            // Among machine shapes with equal numbers of ranks, the fastest shape is used.
             points.sort_unstable();
             points.dedup_by_key(|(ranks, ..)| *ranks);
             let paid = points.windows(2).take_while(|pair| {
@@ -212,7 +213,7 @@ impl Results {
         point.label(&wanted.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Returns the names of all columns except the seed.
+    /// Returns the names of all columns of a study's table except the seed.
     pub fn own_columns(&self) -> Vec<String> {
         self.axes.iter().filter(|axis| !axis.is_seed()).flat_map(|axis| axis.keys.clone()).collect()
     }
@@ -240,14 +241,14 @@ mod tests {
         let failed = results(&["run.ranks=1,2", "run.seed=1,2"], &[None, Some(3), Some(4), Some(4)]);
         assert_eq!(bests(&failed), [(0, 3)]);
         assert!(bests(&results(&["run.ranks=1,2"], &[None, None])).is_empty());
-        // If there is only one combination, even with several seeds, nothing is compared.
+        // If the study has only one combination, even with several seeds, nothing is compared.
         assert!(bests(&results(&["run.ranks=2", "run.seed=1,2"], &[Some(4), Some(5)])).is_empty());
         let mut sizes = results(&["app.n=1,2", "run.ranks=1,2"], &[Some(5), Some(4), Some(20), Some(30)]);
         assert_eq!(bests(&sizes), [(1, 4), (2, 20)]);
         let models = results(&["run.ranks=1,2", "run.model=mcpsim,two-level"], &[Some(5), Some(4), Some(3), Some(2)]);
         assert_eq!(bests(&models), [(2, 3), (3, 2)]);
         assert!(bests(&results(&["app.n=1,2"], &[Some(5), Some(4)])).is_empty());
-        // The manager of a task runtime is a choice, but another cost of code fragments is other work.
+        // The task manager of a task runtime is a choice of method, but another cost of code fragments is other work.
         let managers = "app.tasks.manager=static,queue";
         assert_eq!(bests(&results(&[managers], &[Some(5), Some(4)])), [(1, 4)]);
         let costs = "app.tasks.fragments.step.cost=1ms,2ms";

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run::{PredictError, write_whole};
 
-/// Files that a study writes.
+/// Files that a study writes into its directory.
 const WRITTEN: [&str; 6] = ["manifest.json", "points.jsonl", "study.csv", "summary.csv", "fit.csv", "study.json"];
 
 /// Directory of a study, which exists and is writable.
@@ -15,10 +15,10 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Opens the directory, and creates it if necessary.
+    /// Opens the directory of a study, and creates the directory if necessary.
     ///
     /// # Errors
-    /// The directory cannot be created, or one of the study's file names exists in it but is not a regular file.
+    /// The directory cannot be created, or a file name of the study exists in the directory but is not a regular file.
     pub fn open(path: &Path) -> Result<Directory, PredictError> {
         let shown = path.display();
         fs::create_dir_all(path)
@@ -30,12 +30,12 @@ impl Directory {
         Ok(Directory { path: path.to_owned() })
     }
 
-    /// Returns the path of the file `name` in the directory.
+    /// Returns the path of the file `name` in the study's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Returns the path of the subdirectory `name`, and creates it if necessary.
+    /// Returns the path of the subdirectory `name` in the study's directory, and creates the subdirectory if necessary.
     ///
     /// # Errors
     /// The subdirectory cannot be created.
@@ -46,15 +46,15 @@ impl Directory {
         Ok(path)
     }
 
-    /// Returns the path as the user typed it.
+    /// Returns the path of the study's directory as the user typed it.
     pub fn shown(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Writes the file `name` atomically.
+    /// Writes the file `name` in the study's directory atomically.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file of the study cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<(), PredictError> {
         let path = self.path(name);
         write_whole(&path, text).map_err(|error| PredictError::cannot_write(path.display(), &error))

@@ -11,40 +11,40 @@ use crate::config::{ConfigError, Document, Override};
 use super::axis::over;
 use super::{Asked, Axis, values};
 
-/// Content of a study file. Paths are as written, relative to the study file.
+/// Content of a study file. Relative paths start at the directory of the study file.
 #[derive(Clone, Debug)]
 pub struct StudyFile {
-    /// Name of the study; by default the name of the file.
+    /// Name of the study; by default the name of the study file.
     pub name: Option<String>,
     /// Application file or real program.
     pub app: PathBuf,
-    /// Platform file; by default that of the application, otherwise the built-in platform.
+    /// Platform file; by default the platform of the application, otherwise the built-in platform.
     pub platform: Option<PathBuf>,
-    /// Settings that apply to all points.
+    /// Settings that apply to all points of the study.
     pub set: Vec<Override>,
     /// Axes of the study.
     pub axes: Vec<Axis>,
-    /// Number of seeds with which each point runs.
+    /// Number of seeds with which each point of the study runs.
     pub repeats: Option<u32>,
-    /// Questions about the results.
+    /// Questions about the results of the study.
     pub questions: Questions,
 }
 
-/// Questions about the results, as the study file states them.
+/// Questions about the results of a study, as the study file states them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Questions {
     /// Keys of the application that change the method but not the work.
     pub choices: Vec<String>,
-    /// `KEY=VALUE` that identifies the base of the speed-up.
+    /// `KEY=VALUE` that identifies the base combination of the speed-up.
     pub base: Option<String>,
-    /// Least speed-up per doubling of the ranks that counts as paying off.
+    /// Least speed-up per doubling of the number of ranks that counts as paying off.
     pub gain: Option<f64>,
-    /// Formula that is fitted to the times.
+    /// Formula that is fitted to the predicted times.
     pub fit: Option<String>,
 }
 
 impl Questions {
-    /// Returns these questions; a question that is missing is taken from `other`.
+    /// Returns the questions of `self`; a missing question is taken from `other`.
     #[must_use]
     pub fn or(self, other: Questions) -> Questions {
         Questions {
@@ -55,10 +55,10 @@ impl Questions {
         }
     }
 
-    /// Parses the questions. The formula of the fit is returned separately.
+    /// Parses the questions of a study. The formula of the fit is returned separately.
     ///
     /// # Errors
-    /// A question is invalid.
+    /// A question of the study is invalid.
     pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
         if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
             return Err(ConfigError::new(format!(
@@ -104,7 +104,7 @@ struct StudyForm {
 }
 
 impl StudyFile {
-    /// Returns whether `document` is a study file: it names an application, but is not an application itself.
+    /// Returns true if `document` is a study file: it names an application, but is not an application itself.
     pub fn is_in(document: &Document) -> bool {
         document.table().get("app").is_some_and(Value::is_str)
     }
@@ -112,12 +112,12 @@ impl StudyFile {
     /// Reads the study file in `document`.
     ///
     /// # Errors
-    /// The content of the file is invalid.
+    /// The content of the study file is invalid.
     pub fn load(document: &Document) -> Result<StudyFile, ConfigError> {
         let mut form: StudyForm = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
         let set = leaves(std::mem::take(&mut form.set)).into_iter().map(|(key, value)| {
-            // Keys have the same form as in the option --set.
+            // Keys in a study file have the same form as in the option --set.
             Override::parse(&format!("{key}=0")).map(|_| over(&key, &value))
         });
         let set = set.collect::<Result<_, _>>().map_err(place)?;
@@ -140,7 +140,8 @@ impl StudyFile {
     }
 }
 
-/// Returns a key and its values from a list, from a text in the form of `--vary`, or from a single value.
+/// Returns a key and its values. The values come from a list, from a text in the form of `--vary`, or from a single
+/// value.
 fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError> {
     let values = match value {
         Value::Array(values) => values,
@@ -151,7 +152,7 @@ fn column(key: String, value: Value) -> Result<(String, Vec<Value>), ConfigError
     Ok((key, values))
 }
 
-/// Returns the dotted keys of nested tables with their values, in the order of the file.
+/// Returns the dotted keys of nested TOML tables with their values, in the order of the file.
 pub(super) fn leaves(table: Table) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (key, value) in table {

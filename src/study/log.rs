@@ -1,8 +1,8 @@
 //! Append-only log file of the finished points of a study.
 //!
-//! A killed process leaves at most one incomplete line. Such a line is not valid JSON and is skipped; the next line
-//! starts after it. Each line starts with a checksum of its remainder, so an edited line causes an error instead of a
-//! wrong result. The file is locked while it is open, so two sweeps cannot use the same directory.
+//! A killed host process leaves at most one incomplete line in the log file. Such a line is not valid JSON and is
+//! skipped. A log line starts with a checksum of the remaining line, so an edited line causes an error instead of a
+//! wrong result. The log file is locked while it is open, so two sweeps cannot use the same directory.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -17,34 +17,34 @@ use super::InputHash;
 use crate::engine::Outcome;
 use crate::run::PredictError;
 
-/// Result of a point in the log.
+/// Result of a study's point in the log file.
 #[derive(Clone, Debug, PartialEq)]
 enum LogEntry {
-    /// Prediction of the point's run.
+    /// Prediction of the run at the study's point.
     Predicted(Box<Outcome>),
-    /// Reason why the point has no prediction.
+    /// Reason why the study's point has no prediction.
     Failed(String),
 }
 
-/// Log entry of a finished point.
+/// Log entry of a finished point of a study.
 #[derive(Clone, Debug)]
 pub struct Ended {
     key: InputHash,
     entry: LogEntry,
-    /// Line of this point in the log file.
+    /// Text line of the study's point in the log file.
     line: String,
 }
 
-/// Start of each line; the checksum of the line follows.
+/// Start of each line in the log file; the checksum of the line follows.
 const CHECK: &str = "{\"check\":\"";
 
-/// Returns the checksum of the remainder of a line.
+/// Returns the checksum of the remainder of a log line.
 fn checksum(rest: &[u8]) -> InputHash {
     InputHash::of(&[("line", rest)])
 }
 
 impl Ended {
-    /// Creates the entry of the point with this key and result.
+    /// Creates the log entry of the study's point with the input hash `key` and its result.
     pub fn new(key: InputHash, result: Result<Outcome, String>) -> Ended {
         match result {
             Ok(outcome) => Ended::with(key, LogEntry::Predicted(Box::new(outcome))),
@@ -60,7 +60,7 @@ impl Ended {
         Ended { key, entry, line: format!("{CHECK}{}\",{line}\n", checksum(line.as_bytes())) }
     }
 
-    /// Returns whether the point has no prediction.
+    /// Returns true if the study's point has no prediction.
     pub fn has_failed(&self) -> bool {
         matches!(self.entry, LogEntry::Failed(_))
     }
@@ -75,11 +75,11 @@ pub struct PointLog {
 }
 
 impl PointLog {
-    /// Reads the log file at `path`, if it exists, and opens it for appending. The file is locked until this value is
-    /// dropped.
+    /// Reads the log file at `path`, if it exists, and opens the file for appending. The file is locked until this
+    /// value is dropped.
     ///
     /// # Errors
-    /// The file cannot be read or written, another process holds the lock, or a line was edited.
+    /// The log file cannot be read or written, another host process holds the lock, or a line was edited.
     pub fn open(path: &Path) -> Result<PointLog, PredictError> {
         let failed = |error: io::Error| PredictError::input(format!("{}: {error}", path.display()));
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
@@ -104,7 +104,7 @@ impl PointLog {
         Ok(PointLog { path: path.to_owned(), file, entries })
     }
 
-    /// Returns the Outcome of the point with this key, if the point has a prediction.
+    /// Returns the Outcome of the study's point with the input hash `key`, if the point has a prediction.
     pub fn outcome(&self, key: InputHash) -> Option<&Outcome> {
         match self.entries.get(&key) {
             Some(LogEntry::Predicted(outcome)) => Some(outcome),
@@ -112,7 +112,7 @@ impl PointLog {
         }
     }
 
-    /// Returns the results of the points with these keys; keys may repeat.
+    /// Returns the results of the study's points with the input hashes `keys`; a hash may occur several times.
     pub fn into_results(mut self, keys: &[InputHash]) -> Vec<Option<Result<Outcome, String>>> {
         let mut left: BTreeMap<InputHash, u32> = BTreeMap::new();
         keys.iter().for_each(|&key| *left.entry(key).or_default() += 1);
@@ -128,10 +128,10 @@ impl PointLog {
         keys.iter().map(&mut result).collect()
     }
 
-    /// Appends finished points to the file and flushes them to disk.
+    /// Appends finished points to the log file and flushes the log entries to disk.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The log file cannot be written.
     pub fn append(&mut self, ended: Vec<Ended>) -> Result<(), PredictError> {
         let mut text = String::new();
         for Ended { key, entry, line } in ended {
@@ -143,7 +143,7 @@ impl PointLog {
     }
 }
 
-/// Content of a line after its checksum: an Outcome, or the reason of a failure.
+/// Content of a log line after its checksum: an Outcome, or the reason of a failure.
 #[derive(Deserialize)]
 struct LogLine {
     key: String,
@@ -151,20 +151,20 @@ struct LogLine {
     error: Option<String>,
 }
 
-/// Parses a line. Returns `None` if the line is incomplete or of another form, and an error if the line is complete but
-/// was edited.
+/// Parses a log line. Returns `None` if the line is incomplete or of another form, and an error if the line is complete
+/// but was edited.
 fn entry(line: &[u8]) -> Result<Option<(InputHash, LogEntry)>, &'static str> {
     let whole = serde_json::from_slice::<IgnoredAny>(line).is_ok();
     let Some(rest) = line.strip_prefix(CHECK.as_bytes()).filter(|_| whole) else { return Ok(None) };
     let stated = rest.get(..32).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(InputHash::parse);
     match stated {
-        // A quotation mark and a comma separate the checksum from the content.
+        // A quotation mark and a comma separate the checksum from the content of a log line.
         Some(stated) if rest.get(34..).is_some_and(|rest| checksum(rest) == stated) => Ok(content(line)),
         _ => Err("this point was changed after it was written; delete the line to run the point again"),
     }
 }
 
-/// Parses the JSON content of a line.
+/// Parses the JSON content of a log line.
 fn content(line: &[u8]) -> Option<(InputHash, LogEntry)> {
     let LogLine { key, outcome, error } = serde_json::from_slice(line).ok()?;
     let key = InputHash::parse(&key)?;
@@ -192,7 +192,7 @@ mod tests {
         let line = 1 + whole.iter().position(|&byte| byte == b'\n').unwrap();
         for end in line..=whole.len() {
             std::fs::write(&path, &whole[..end]).unwrap();
-            // The newline is not part of the line's content, so a line whose newline is missing is complete.
+            // The newline is not part of a log line's content, so a line without a newline is complete.
             let expected = if end + 1 >= whole.len() { Some(Err("deadlock:\n  rank 0".to_owned())) } else { None };
             let found = PointLog::open(&path).unwrap().into_results(&[key("b"), key("b"), key("c")]);
             assert_eq!(found, [expected.clone(), expected, None], "{end} of {}", whole.len());

@@ -1,5 +1,5 @@
-//! Observed times and the named numbers on which the times depend. Observations are the input of a fit; a study's
-//! results or a table provide them.
+//! Observed times and the named numbers on which the times depend. Observations are the input of a fit. They come from
+//! a study's results or from a table.
 
 use std::collections::BTreeMap;
 
@@ -8,41 +8,41 @@ use crate::engine::Outcome;
 
 use super::{Measure, Results};
 
-/// Points, each with its time and named numbers.
+/// Observed points, each with its time and named numbers.
 #[derive(Clone, Debug)]
 pub struct Observations {
     /// Meaning of the times: "predicted time", or the name of a table column.
     pub what: String,
     names: BTreeMap<String, Vec<Named>>,
-    /// Time in seconds of each point.
+    /// Time in seconds of each observed point.
     pub times: Vec<f64>,
 }
 
-/// Column of numbers under one of its names.
+/// Column of numbers under one of the column's names.
 #[derive(Clone, Debug, PartialEq)]
 struct Named {
     /// Unique full name of the column.
     full: String,
-    /// Number of each point, or the first cell that is not a number.
+    /// Number at each observed point, or the first cell that is not a number.
     numbers: Result<Vec<f64>, String>,
-    /// True if the numbers have no unit.
+    /// True if the numbers of the column have no unit.
     plain: bool,
 }
 
-/// Column that a formula uses.
+/// Column of numbers that a formula uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberColumn {
-    /// Number of each point.
+    /// Number at each observed point.
     pub numbers: Vec<f64>,
-    /// True if the numbers have no unit.
+    /// True if the numbers of the column have no unit.
     pub plain: bool,
 }
 
-/// Column names that are tried for the time, in order of priority.
+/// Column names that the reader tries for the time, in order of priority.
 const TIMES: [&str; 4] = ["predicted_s", "time_s", "measured_s", "seconds"];
 /// Names of table columns that contain the number of ranks.
 const RANKS: [&str; 4] = ["n", "ranks", "run.ranks", "processes"];
-/// Function that returns a number of an Outcome.
+/// Function that returns a number from an Outcome.
 type Number = fn(&Outcome) -> u64;
 /// Numbers of an Outcome other than its time, by name.
 const OF_OUTCOME: [(&str, Number); 6] = [
@@ -55,8 +55,8 @@ const OF_OUTCOME: [(&str, Number); 6] = [
 ];
 
 impl Observations {
-    /// Returns the points of a study that have a prediction. An axis has two names: its whole key with `_` for `.`, and
-    /// the last part of the key. `n` is the number of ranks.
+    /// Returns the points of a study that have a prediction as observations. A column of an axis has two names: the
+    /// whole key with `_` for `.`, and the last word of the key. `n` is the number of ranks.
     pub fn of_study(results: &Results) -> Observations {
         let points: Vec<_> = results.points.iter().filter(|point| point.predicted_ps().is_some()).collect();
         let times = points.iter().filter_map(|point| point.predicted_ps()).map(|ps| ps as f64 / 1e12).collect();
@@ -71,7 +71,7 @@ impl Observations {
             if name == "ranks" {
                 observations.add("n", &column);
             }
-            // An axis that has the same values as an Outcome column replaces this column.
+            // An axis that has the same values as a column of the Outcome replaces that column.
             if observations
                 .names
                 .get(name)
@@ -83,7 +83,8 @@ impl Observations {
         observations
     }
 
-    /// Reads the rows of a CSV table. Lines that start with `#` are ignored. `wanted` selects rows by column and cell.
+    /// Reads observations from the rows of a CSV table. Lines that start with `#` are ignored. `wanted` selects rows by
+    /// column and cell.
     ///
     /// # Errors
     /// The table is malformed, a column is missing, or a time is not a number.
@@ -124,7 +125,7 @@ impl Observations {
         for record in reader.records() {
             let record = record.map_err(|error| wrong(error.to_string()))?;
             let cell = |index: usize| record.get(index).unwrap_or_default();
-            // A row without a time is a point without a prediction.
+            // A table row without a time is a point without a prediction.
             if cell(time).is_empty() || wanted.iter().any(|(index, wanted)| cell(*index) != wanted.as_str()) {
                 continue;
             }
@@ -154,7 +155,7 @@ impl Observations {
         Ok(observations)
     }
 
-    /// Adds a column under its whole key and under the last part of the key.
+    /// Adds a column under its whole key and under the last word of the key.
     fn add_key(&mut self, key: &str, cells: &[&str]) {
         let column = named(key, cells);
         self.add(&column.full.clone(), &column);
@@ -168,10 +169,10 @@ impl Observations {
         self.names.entry(name.to_owned()).or_default().push(column.clone());
     }
 
-    /// Returns the column of this name, if it exists.
+    /// Returns the column with the name `name`, if it exists.
     ///
     /// # Errors
-    /// Several columns have this name, or cells of the column are not numbers.
+    /// Several columns have the name `name`, or cells of the column are not numbers.
     pub fn variable(&self, name: &str) -> Result<Option<NumberColumn>, ConfigError> {
         let Some(columns) = self.names.get(name) else { return Ok(None) };
         if let [first, second, ..] = &columns[..] {
@@ -184,7 +185,7 @@ impl Observations {
         }
     }
 
-    /// Returns the names of all columns.
+    /// Returns the names of all columns of numbers.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.keys().map(String::as_str)
     }

@@ -1,35 +1,35 @@
-//! Points of a study: the Cartesian product of the steps of its axes.
+//! Points of a study: the Cartesian product of the steps of the study's axes.
 
 use crate::config::{ConfigError, Override};
 
 use super::Axis;
 
-/// Maximum number of points, because the list of points must fit in memory.
+/// Maximum number of points in a study, because the list of points must fit in memory.
 const MOST_POINTS: usize = 1_000_000;
 
-/// Axes of a study; the last one varies fastest.
+/// Axes of a study; the last axis varies fastest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StudyPlan {
     axes: Vec<Axis>,
     points: usize,
 }
 
-/// A point: one run of a study.
+/// A point of a study: one simulation run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Index of the point in the order of points.
+    /// Index of the point in the order of the study's points.
     pub index: usize,
-    /// Value in each column that identifies points, as text.
+    /// Value of the point in each column that identifies points, as text.
     pub values: Vec<String>,
     /// Overrides of settings that define the point.
     pub overrides: Vec<Override>,
 }
 
 impl StudyPlan {
-    /// Creates the Cartesian product of `axes`.
+    /// Creates the points of a study as the Cartesian product of `axes`.
     ///
     /// # Errors
-    /// A key that varies twice, or more than a million points.
+    /// A key varies on two axes, or the study has more than a million points.
     pub fn new(axes: Vec<Axis>) -> Result<StudyPlan, ConfigError> {
         let mut keys: Vec<&String> = axes.iter().flat_map(Axis::keys).collect();
         keys.sort_unstable();
@@ -56,15 +56,15 @@ impl StudyPlan {
         self.axes.iter().flat_map(Axis::keys).cloned().collect()
     }
 
-    /// Returns the number of points, at least one.
+    /// Returns the number of points in the study, at least one.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// Returns the point at `index`.
+    /// Returns the point of the study at `index`.
     ///
     /// # Panics
-    /// If `index` is not less than the number of points.
+    /// The function panics if `index` is not less than the number of points.
     pub fn point(&self, index: usize) -> Point {
         assert!(index < self.points, "point {index} of {}", self.points);
         let mut steps = vec![0; self.axes.len()];

@@ -1,4 +1,4 @@
-//! Points of a study: the inputs of each point, its key, and its run.
+//! Points of a study: the inputs of each point, the input hash of the point, and the run of the point.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -23,69 +23,70 @@ use super::{Asked, Axis, InputHash, Limits, MemoryBudget, Point, Questions, Rank
 /// Request of a study by the user.
 #[derive(Clone, Debug)]
 pub struct StudyRequest {
-    /// Study file or application, and the inputs that all runs have in common.
+    /// Study file or application, and the inputs that all runs of the study have in common.
     pub run: RunRequest,
-    /// Further axes, each as `KEY=VALUES`.
+    /// Further axes of the study, each as `KEY=VALUES`.
     pub vary: Vec<String>,
-    /// Number of seeds with which each point runs.
+    /// Number of seeds with which each point of the study runs.
     pub repeats: Option<u32>,
-    /// True if real programs run at every point. Otherwise the points replay a recording.
+    /// True if real programs run at every point of the study. Otherwise the points replay a recording.
     pub rerun: bool,
-    /// Questions about the results, which add columns or tables to the output.
+    /// Questions about the results of the study, which add columns or tables to the output.
     pub questions: Questions,
 }
 
-/// Study that was read and is ready to run.
+/// Study whose file was read and which is ready to run.
 #[derive(Debug)]
 pub struct Study {
     /// Name of the study.
     pub name: String,
-    /// Plan of the points.
+    /// Plan of the study's points.
     pub plan: StudyPlan,
-    /// Questions about the results.
+    /// Questions about the results of the study.
     pub asked: Asked,
-    /// Formula that is fitted to the results.
+    /// Formula that is fitted to the results of the study.
     pub equation: Option<Equation>,
     sources: Sources,
-    /// Settings in the study file that apply to all points.
+    /// Settings in the study file that apply to all points of the study.
     set: Vec<Override>,
     programs: Programs,
-    /// True if real programs run at every point.
+    /// True if real programs run at every point of the study.
     rerun: bool,
 }
 
-/// A point with its resolved inputs.
+/// A point of a study with its resolved inputs.
 #[derive(Clone, Debug)]
 pub struct PreparedPoint {
-    /// Index of the point in the plan.
+    /// Index of the point in the plan of the study.
     pub index: usize,
     /// Hash of all inputs of the point. The hash includes the trace once the trace exists.
     pub key: InputHash,
-    /// Hash of all inputs except the trace.
+    /// Hash of all inputs of the point except the trace.
     pub given: InputHash,
     /// Estimated host memory of the point's run.
     pub memory: MemoryBudget,
-    /// True if the run times code on the host, so that concurrent work would disturb it.
+    /// True if the run of the point times program code on the host, so that concurrent work would disturb the times.
     pub measures: bool,
     /// Recording that a point of a real program replays. Points share a recording if the program behaves the same at
-    /// them.
+    /// these points.
     pub replay: Option<ReplayedTrace>,
 }
 
-/// Trace that points replay.
+/// Trace that several points of a study replay.
 #[derive(Clone, Debug)]
 pub struct ReplayedTrace {
     /// Hash of all inputs that affect the behaviour of the recorded ranks.
     pub group: InputHash,
-    /// File of the trace, or the reason why recording failed.
+    /// File of the trace, or the reason why recording the trace failed.
     pub trace: Result<PathBuf, PredictError>,
 }
 
 impl Study {
-    /// Reads the study file, or creates a study of an application from the arguments and their axes.
+    /// Reads the study file, or creates a study of an application from the arguments of the command and the axes in
+    /// them.
     ///
     /// # Errors
-    /// An invalid study file, application or setting.
+    /// The study file, the application or a setting is invalid.
     pub fn load(args: &StudyRequest) -> Result<Study, PredictError> {
         let mut run = args.run.clone();
         run.app = located(&run.app)?;
@@ -113,7 +114,7 @@ impl Study {
             repeats = repeats.or(file.repeats);
             questions = questions.or(file.questions);
         }
-        // An axis in the arguments replaces the axis of the file with the same keys.
+        // An axis in the arguments of the command replaces the axis of the study file with the same keys.
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
         let (asked, equation) = questions.read()?;
@@ -127,10 +128,10 @@ impl Study {
         Ok(Study { name, plan, asked, equation, sources, set, programs: Programs::default(), rerun: args.rerun })
     }
 
-    /// Checks that the requested base is a value of an axis.
+    /// Checks that the requested base of the speed-up is a value of an axis.
     ///
     /// # Errors
-    /// The base is not a value of any axis; the message lists the values that vary.
+    /// The base of the speed-up is not a value of any axis; the message lists the values that vary.
     pub fn check_base(&self) -> Result<(), PredictError> {
         let Some((key, value)) = &self.asked.base else { return Ok(()) };
         let wrong = |what: String| Err(PredictError::input(format!("--base {key}={value}: {what}")));
@@ -146,7 +147,7 @@ impl Study {
         }
     }
 
-    /// Returns a list of the points, one line per point.
+    /// Returns a list of the study's points, one line per point.
     pub fn list(&self) -> String {
         let columns = self.plan.columns();
         let line = |index: usize| {
@@ -157,7 +158,7 @@ impl Study {
         (0..self.plan.points()).map(line).collect()
     }
 
-    /// Resolves the inputs of every point. Reports all errors that can be found without a run.
+    /// Resolves the inputs of every point of the study. Reports all errors that can be found without a run.
     pub fn prepare(&self, jobs: NonZeroUsize) -> Result<Vec<PreparedPoint>, PredictError> {
         let tasks: Vec<_> =
             (0..self.plan.points()).map(|index| (index, MemoryBudget::of_run(0, RankKind::Described))).collect();
@@ -188,10 +189,10 @@ impl Study {
         Ok(PreparedPoint { index: point.index, key: given, given, memory, measures, replay })
     }
 
-    /// Resolves the inputs of a point's run.
+    /// Resolves the inputs of the run at a point of the study.
     ///
     /// # Errors
-    /// An invalid input; the message names the point.
+    /// An input of the point is invalid; the message names the point.
     pub fn configure(&self, point: &Point) -> Result<Resolved, PredictError> {
         let overrides = [self.set.clone(), overrides(point)].concat();
         let mut configuration = self.sources.resolve(&overrides).map_err(|failure| self.at(point, failure))?;
@@ -200,7 +201,7 @@ impl Study {
         Ok(configuration)
     }
 
-    /// Adds the label of the point to an error.
+    /// Adds the label of the study's point to an error.
     fn at(&self, point: &Point, failure: PredictError) -> PredictError {
         let pairs =
             self.plan.columns().into_iter().zip(&point.values).map(|(column, value)| format!("{column}={value}"));
@@ -208,7 +209,7 @@ impl Study {
         if pairs.is_empty() { failure } else { failure.at(pairs.join(" ")) }
     }
 
-    /// Returns the hash of all inputs of `configuration`'s run, and of the mcpsim version that runs it.
+    /// Returns the hash of all inputs of the run that `configuration` describes, and of the mcpsim version.
     fn key(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let config = configuration.to_json()?.to_string();
         let placement = match &configuration.settings.placement {
@@ -232,7 +233,7 @@ impl Study {
         ]))
     }
 
-    /// Returns the hashes of the code of the program, or of all programs in a file of several programs.
+    /// Returns the hash of the program's code, or of the code of all programs if the application file names several.
     fn hashes(&self, program: &ProgramFile) -> Result<String, PredictError> {
         program.all().map(|one| Ok(self.programs.built(one)?.hash.to_string())).collect()
     }
@@ -240,15 +241,15 @@ impl Study {
     /// Returns the hash of all inputs that affect the behaviour of a real program's ranks. Points with equal hashes
     /// replay the same trace.
     ///
-    /// These inputs are the program, its arguments, the number of ranks, and the factors that scale the times of the
-    /// program's code. The network and the algorithms of collectives are excluded, because the machine of the replay
-    /// determines them.
+    /// The hashed inputs are the program, the program's arguments, the number of ranks, and the factors that scale the
+    /// times of the program's code. The network and the algorithms of collectives are excluded, because the machine of
+    /// the replay determines them.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.hashes(program)?;
         let source = &configuration.platform;
         let rates = format!("{:?}", ["core", "cmp", "node"].map(|table| source.table.get(table)));
-        // If the ranks cannot be placed on the machine, each point reports the error when it runs.
+        // If the ranks cannot be placed on the machine, each point of the study reports the error when it runs.
         let factors = placed(&configuration.settings, source.platform.clone(), program.ranks)
             .map_or(Vec::new(), |(platform, sites)| platform.code_factors(&sites));
         let job = format!("{:?} {:?}", configuration.settings.job, configuration.settings.seed);
@@ -262,25 +263,26 @@ impl Study {
         ]))
     }
 
-    /// Returns the axes in `manifest`, which describes a stored study, if they differ from the axes of this study.
+    /// Returns the axes in `manifest`, which describes a stored study, if these axes differ from the axes of the
+    /// current study.
     pub fn others_columns(&self, manifest: &Path) -> Option<String> {
         let manifest: Value = serde_json::from_str(&std::fs::read_to_string(manifest).ok()?).ok()?;
         let columns: Vec<&str> = manifest.get("columns")?.as_array()?.iter().filter_map(Value::as_str).collect();
         (self.plan.columns() != columns).then(|| columns.join(", "))
     }
 
-    /// Runs the real program of a point and records a trace into `path`.
+    /// Runs the real program of a study's point and records a trace into `path`.
     pub fn record(&self, point: &PreparedPoint, path: &Path, running: &Running) -> Result<(), PredictError> {
         let configuration = self.configure(&self.plan.point(point.index))?;
         child::record(&configuration, &*self.programs.built(program_of(&configuration)?)?, path, running)
     }
 
-    /// Returns whether recording this point times code on the host.
+    /// Returns true if recording the point times program code on the host.
     pub fn measures(&self, point: &PreparedPoint) -> bool {
         self.configure(&self.plan.point(point.index)).is_ok_and(|configuration| child::measures(&configuration))
     }
 
-    /// Runs a point and returns its Outcome, reduced to the parts that a study stores.
+    /// Runs a point of the study and returns the Outcome of the run, reduced to the data that a study stores.
     pub fn run(&self, prepared: &PreparedPoint, running: &Running) -> Result<Outcome, PredictError> {
         let configuration = self.configure(&self.plan.point(prepared.index))?;
         if self.key(&configuration)? != prepared.given {
@@ -293,7 +295,7 @@ impl Study {
         simulate(&configuration, &self.programs, running)
     }
 
-    /// Returns the text of the manifest, which is written before the first run.
+    /// Returns the text of the study's manifest, which is written before the first run.
     pub fn manifest(&self, prepared: &[PreparedPoint]) -> Result<String, PredictError> {
         let point = |point: &PreparedPoint| json!({ "values": self.plan.point(point.index).values, "key": point.key.to_string() });
         let manifest = json!({
@@ -307,15 +309,15 @@ impl Study {
     }
 }
 
-/// Returns the real program of a run.
+/// Returns the real program that a run simulates.
 fn program_of(run: &Resolved) -> Result<&ProgramFile, PredictError> {
     run.application.program().ok_or_else(|| PredictError::input("expected a real program"))
 }
 
-/// Runs `run` as a point of a study and returns its Outcome, reduced to the parts that a study stores.
+/// Simulates `run` as a point of a study and returns the Outcome of the run, reduced to the data that a study stores.
 ///
 /// # Errors
-/// The run yields no prediction.
+/// The run of the study's point yields no prediction.
 pub fn simulate(run: &Resolved, programs: &Programs, running: &Running) -> Result<Outcome, PredictError> {
     if let Some(program) = run.application.program() {
         return child::run(run, &*programs.built(program)?, running);
@@ -338,7 +340,8 @@ fn overrides(point: &Point) -> Vec<Override> {
     point.overrides.iter().cloned().map(of_run).collect()
 }
 
-/// Resolves the path of a study or application in the arguments, which may be the name of a shipped file.
+/// Resolves the path of a study or application in the arguments of the command, which may be the name of a shipped
+/// file.
 fn located(typed: &Path) -> Result<PathBuf, PredictError> {
     match typed.to_str().is_some_and(|name| Shipped::Study.has(name)) {
         true => Shipped::Study.resolve(typed),
@@ -346,14 +349,15 @@ fn located(typed: &Path) -> Result<PathBuf, PredictError> {
     }
 }
 
-/// Resolves the path of a file under `key` in `study`: relative to the study file, or the name of a shipped file.
+/// Resolves the path of a file under the key `key` in the study file `study`. The path is relative to the study file,
+/// or is the name of a shipped file.
 fn of_file(what: Shipped, directory: &Path, named: &Path, key: &str, study: &Path) -> Result<PathBuf, PredictError> {
     let beside = directory.join(named);
     let path = if beside.exists() { beside } else { named.to_owned() };
     what.resolve(&path).map_err(|error| PredictError::input(format!("{}: {key}: {error}", study.display())))
 }
 
-/// Replaces the platform's key for the machine's shape by the run's key, which has priority.
+/// Replaces the key of the platform for the machine's shape by the key of the run, which has priority.
 fn of_run(mut over: Override) -> Override {
     if over.key == ["platform", "nct"] {
         "run".clone_into(&mut over.key[0]);
@@ -361,14 +365,14 @@ fn of_run(mut over: Override) -> Override {
     over
 }
 
-/// Returns whether the arguments contain another value for a setting of the study file.
+/// Returns true if the arguments of the command contain another value for a setting of the study file.
 fn is_typed(over: &Override, run: &RunRequest) -> bool {
     let setting = |key: &[String]| Setting::of(key.get(1)?).filter(|_| key[0] == "run");
     let given = || setting(&over.key).is_some_and(|setting| run.given.keys().contains(&setting.key));
     given() || run.set.iter().cloned().map(of_run).any(|typed| typed.key == over.key)
 }
 
-/// Rejects a key that is both an axis and a setting, because such a key would not vary.
+/// Rejects a key that is both an axis and a setting of a study, because such a key would not vary.
 fn refuse_both(plan: &StudyPlan, set: &[Override], run: &RunRequest) -> Result<(), PredictError> {
     let shape = |key: &str| if key == "platform.nct" { "run.nct".to_owned() } else { key.to_owned() };
     let columns: Vec<String> = plan.columns().iter().map(|key| shape(key)).collect();

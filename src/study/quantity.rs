@@ -1,24 +1,24 @@
-//! Conversion of axis values to numbers, for tables that programs read and for the axes of figures.
+//! Conversion of a study's axis values to numbers, for tables that programs read and for the axes of figures.
 
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 
-/// Kind of quantity on an axis.
+/// Kind of quantity on a study's axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// A plain number.
+    /// A plain number without a unit.
     Number,
-    /// Seconds.
+    /// Time in seconds.
     Time,
-    /// Bytes.
+    /// Size in bytes.
     Size,
-    /// Bytes per second.
+    /// Bandwidth in bytes per second.
     Bandwidth,
-    /// Operations per second.
+    /// Rate in operations per second.
     Rate,
 }
 
 impl Measure {
-    /// Returns the suffix of a column name that states the unit; empty for plain numbers.
+    /// Returns the suffix that states the unit in a column name; empty for plain numbers.
     pub fn suffix(self) -> &'static str {
         match self {
             Measure::Number => "",
@@ -29,7 +29,7 @@ impl Measure {
         }
     }
 
-    /// Parses `text` as a number of this kind.
+    /// Parses `text` as a quantity of this kind.
     fn read(self, text: &str) -> Option<f64> {
         match self {
             Measure::Number => text.parse().ok().filter(|number: &f64| number.is_finite()),
@@ -40,14 +40,15 @@ impl Measure {
         }
     }
 
-    /// Returns the kind that all `texts` have in common, and their numbers; `None` without a common kind.
+    /// Returns the kind of quantity that all `texts` have in common, and the numbers of the texts; `None` without a
+    /// common kind.
     pub fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Option<(Measure, Vec<f64>)> {
         let all = [Measure::Number, Measure::Time, Measure::Size, Measure::Bandwidth, Measure::Rate];
         let read = |measure: Measure| {
             let numbers: Option<Vec<f64>> = texts.clone().map(|text| measure.read(text)).collect();
             numbers.filter(|numbers| !numbers.is_empty()).map(|numbers| (measure, numbers))
         };
-        // Every quantity, such as "0 s", starts with a digit; other text is not a quantity.
+        // Every quantity in a text, such as "0 s", starts with a digit; other text is not a quantity.
         if texts.clone().any(|text| split_quantity(text.trim_start_matches('-')).is_none()) {
             return None;
         }

@@ -1,8 +1,9 @@
-//! Recordings of a study's real programs: one recorded run for all points at which the program's ranks behave the same.
+//! Recordings of a study's real programs: one recorded run for all points at which the ranks of the program behave the
+//! same.
 //!
-//! The points are then replays. Many replays can run at once, they are as fast as runs of described applications, and
-//! measurement noise does not differ between them. Traces are stored in the study's directory, so a resumed sweep uses
-//! the same traces.
+//! The points of the study replay the recorded runs. Many replays can run at once, they are as fast as runs of
+//! described applications, and measurement noise does not differ between them. Traces are stored in the study's
+//! directory, so a resumed sweep uses the same traces.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,26 +19,26 @@ use super::points::{PreparedPoint, Study};
 use super::running::Running;
 use super::{InputHash, Limits, MemoryBudget, RankKind};
 
-/// Notes to the user about recordings.
+/// Notes to the user about recorded runs of real programs.
 #[derive(Clone, Debug)]
 pub enum RecordingNote {
-    /// The real program runs `runs` times and each run is recorded; the study's points replay these recordings.
+    /// The real program runs `runs` times and every run is recorded; the study's points replay the recorded runs.
     Records {
         /// Number of recorded runs.
         runs: usize,
         /// Number of points in the study.
         points: usize,
     },
-    /// A stored trace cannot be replayed, so the program is recorded again.
+    /// A stored trace cannot be replayed, so the real program is recorded again.
     Anew {
-        /// File of the trace.
+        /// File of the trace that cannot be replayed.
         path: PathBuf,
         /// Reason why the trace cannot be replayed.
         why: String,
     },
 }
 
-/// Records the missing traces, and assigns a trace to each point.
+/// Records the missing traces of the study's real programs, and assigns a trace to each point.
 ///
 /// # Errors
 /// The directory of traces cannot be created.
@@ -109,7 +110,7 @@ pub fn record(
     Ok(())
 }
 
-/// Returns whether a replayable trace exists at `path`. A damaged trace, or a trace of another format version, is
+/// Returns true if a replayable trace exists at `path`. A damaged trace, or a trace of another format version, is
 /// recorded again.
 fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     let Ok(bytes) = fs::read(path) else { return false };
@@ -120,7 +121,7 @@ fn is_recorded(path: &Path, note: &dyn Fn(RecordingNote)) -> bool {
     read.is_ok()
 }
 
-/// Returns the path of a trace, its hash and its size.
+/// Returns the path of a trace file, the hash of its content and its size.
 fn content(path: PathBuf) -> Result<(PathBuf, InputHash, Bytes), PredictError> {
     match fs::read(&path) {
         Ok(bytes) => Ok((path, InputHash::of(&[("trace", &bytes)]), Bytes::new(bytes.len() as u64))),

@@ -9,20 +9,20 @@ use crate::config::ConfigError;
 use super::Observations;
 use super::observations::NumberColumn;
 
-/// A formula and the times to which it was fitted.
+/// A formula and the times to which the formula was fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
     /// Formula as the user wrote it.
     pub formula: String,
-    /// Meaning of the times.
+    /// Meaning of the times, such as "predicted time".
     pub what: String,
-    /// Unknowns in the order of the formula. The list is empty if the formula has no unknowns and is only compared with
-    /// the times.
+    /// Unknowns of the formula in order. The list is empty if the formula has no unknowns and is only compared with the
+    /// times.
     pub unknowns: Vec<Unknown>,
     /// Name of the quantity on the horizontal axis of the figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<String>,
-    /// Points, each with its time and the value of the formula.
+    /// Fitted points, each with its time and the value of the formula.
     pub points: Vec<FittedPoint>,
     /// Curves of the formula over `x`, one for each set of values of the other quantities.
     pub curves: Vec<FittedCurve>,
@@ -33,23 +33,23 @@ pub struct Regression {
 pub struct Unknown {
     /// Name of the unknown in the formula.
     pub name: String,
-    /// Value, in base units such as seconds and bytes.
+    /// Fitted value of the unknown, in base units such as seconds and bytes.
     pub value: f64,
-    /// Standard error; `None` if there are as many unknowns as points.
+    /// Standard error of the unknown; `None` if the formula has as many unknowns as points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
     /// True if the unknown is a time.
     pub is_time: bool,
 }
 
-/// Point of a fit, with its time and the value of the formula.
+/// Point to which a formula is fitted, with the time and the value of the formula.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedPoint {
     /// Label with the values of the formula's quantities at this point.
     pub label: String,
-    /// Values of the quantities that are not on the horizontal axis.
+    /// Text of the values of the quantities that are not on the horizontal axis.
     pub series: String,
-    /// Value on the horizontal axis.
+    /// Value of the point on the horizontal axis.
     pub x: f64,
     /// Time to which the formula was fitted, seconds.
     pub time_s: f64,
@@ -57,31 +57,31 @@ pub struct FittedPoint {
     pub formula_s: f64,
 }
 
-/// Curve of the formula in a figure.
+/// Curve of the fitted formula in a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FittedCurve {
-    /// Values of the quantities that are not on the horizontal axis.
+    /// Text of the values of the quantities that are not on the horizontal axis.
     pub series: String,
     /// Values on the horizontal axis, each with the value of the formula.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Number of points on a curve.
+/// Number of points on a curve of the formula.
 const ALONG: usize = 120;
-/// Start values that are tried for unknowns, because the magnitudes of a program's quantities differ widely.
+/// Start values of unknowns that the solver tries, because the magnitudes of a program's quantities differ widely.
 const STARTS: [f64; 6] = [1.0, 1e-3, 1e-6, 1e3, 1e-9, -1.0];
-/// Maximum number of unknowns.
+/// Maximum number of unknowns in a formula.
 const MOST_UNKNOWNS: usize = 20;
 
 impl FittedPoint {
-    /// Returns the difference between the time and the formula, in percent of the formula.
+    /// Returns the difference between the observed time and the formula, in percent of the formula's value.
     pub fn percent(&self) -> f64 {
         (self.time_s / self.formula_s - 1.0) * 100.0
     }
 }
 
 impl Regression {
-    /// Fits `equation` to `observations`. Names in the equation without a column are unknowns.
+    /// Fits the formula `equation` to `observations`. Names in the formula without a column are unknowns.
     ///
     /// # Errors
     /// A column has no numbers, there are too few points, unknowns have no effect or cannot be determined, or the
@@ -122,30 +122,30 @@ impl Regression {
         Ok(Regression { formula, what, unknowns, x, points, curves })
     }
 
-    /// Returns the root mean square of the differences between times and formula, in seconds.
+    /// Returns the root mean square of the differences between observed times and formula, in seconds.
     pub fn rms_s(&self) -> f64 {
         let squares = self.points.iter().map(|point| (point.time_s - point.formula_s).powi(2));
         (squares.sum::<f64>() / self.points.len().max(1) as f64).sqrt()
     }
 
-    /// Returns the mean absolute difference between times and formula, in percent of the formula.
+    /// Returns the mean absolute difference between observed times and formula, in percent of the formula's value.
     pub fn mean_percent(&self) -> f64 {
         self.points.iter().map(|point| point.percent().abs()).sum::<f64>() / self.points.len().max(1) as f64
     }
 
-    /// Returns the point with the largest difference in percent.
+    /// Returns the fitted point with the largest difference from the formula in percent.
     pub fn worst(&self) -> Option<&FittedPoint> {
         self.points.iter().max_by(|a, b| a.percent().abs().total_cmp(&b.percent().abs()))
     }
 }
 
-/// Problem that the solver minimises.
+/// Least-squares problem that the solver minimises.
 struct Problem<'a> {
     equation: &'a Equation,
-    /// Names in the equation, each with its column. Names without a column are unknowns.
+    /// Names in the formula, each with its column. Names without a column are unknowns.
     sides: Vec<(&'a str, Option<NumberColumn>)>,
     times: &'a [f64],
-    /// Reason why the last evaluation of the formula had no value.
+    /// Reason why the formula had no value when it was last evaluated.
     fault: Option<String>,
 }
 
@@ -154,7 +154,7 @@ impl<'a> Problem<'a> {
         self.sides.iter().filter(|(_, variable)| variable.is_none()).map(|(name, _)| *name).collect()
     }
 
-    /// Returns the value of the formula at `point`.
+    /// Returns the value of the formula at the point of index `point`.
     fn at(&self, point: usize, unknowns: &[f64]) -> Result<f64, String> {
         let mut left = unknowns.iter();
         let value = |(_, variable): &(&str, Option<NumberColumn>)| match variable {
@@ -179,7 +179,7 @@ impl<'a> Problem<'a> {
         self.sides.iter().filter_map(pair).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the unknowns, and their standard errors if there are more points than unknowns.
+    /// Returns the fitted unknowns, and the standard errors of the unknowns if the fit has more points than unknowns.
     fn solve(&mut self) -> Result<(Vec<f64>, Option<Vec<f64>>), String> {
         let count = self.unknowns().len();
         if count == 0 {
@@ -189,7 +189,7 @@ impl<'a> Problem<'a> {
         let mut best: Option<(f64, Vec<f64>)> = None;
         for start in STARTS {
             let mut values = vec![start; count];
-            // The solver restarts from its solution, because it derives bad scales from bad start values.
+            // The least-squares solver restarts from its solution, because it derives bad scales from bad start values.
             for _ in 0..3 {
                 if self.mpfit(&mut values).is_err() {
                     break;
@@ -220,14 +220,14 @@ impl<'a> Problem<'a> {
         (0..self.times.len()).map(|point| Ok(self.times[point] - self.at(point, values)?)).collect()
     }
 
-    /// Returns the derivative with respect to each unknown at each point, by central differences.
+    /// Returns the derivative of the formula with respect to each unknown at each point, by central differences.
     fn jacobian(&self, values: &[f64]) -> Result<Vec<Vec<f64>>, String> {
         let times = norm(self.times);
         let column = |unknown: usize| {
             let size = values[unknown].abs();
             let mut found = vec![0.0; self.times.len()];
-            // The step must change the formula's value. The value of an unknown near zero does not indicate a suitable
-            // step.
+            // The step of the difference quotient must change the formula's value. The value of an unknown near zero
+            // does not indicate a suitable step.
             for step in [size * 1e-6, size * 1e-3, 1e-12, 1e-9, 1e-6, 1e-3, 1.0].into_iter().filter(|step| *step > 0.0)
             {
                 let moved = |by: f64| {
@@ -249,7 +249,8 @@ impl<'a> Problem<'a> {
         (0..values.len()).map(column).collect()
     }
 
-    /// Returns the diagonal of the inverse of JᵀJ: the unknowns' variances for residuals of variance one.
+    /// Returns the diagonal of the inverse of JᵀJ, which are the variances of the unknowns for residuals of variance
+    /// one.
     fn inverse(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         let unknowns = self.unknowns();
         let mut columns = self.jacobian(values)?;
@@ -299,7 +300,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Returns the unknowns that are times: the smallest set of unknowns whose common factor multiplies the formula.
-    /// This requires that all columns are plain numbers.
+    /// The method requires that all columns are plain numbers.
     fn times_among(&self, values: &[f64]) -> Vec<usize> {
         let plain = self.sides.iter().all(|(_, variable)| variable.as_ref().is_none_or(|variable| variable.plain));
         if !plain || values.len() > 8 {
@@ -319,7 +320,7 @@ impl<'a> Problem<'a> {
         (0..values.len()).filter(|index| found >> index & 1 == 1).collect()
     }
 
-    /// Returns the name of the quantity on the horizontal axis, the points and the curves.
+    /// Returns the name of the quantity on the horizontal axis of the figure, the fitted points and the curves.
     #[allow(clippy::type_complexity)]
     fn drawn(&self, values: &[f64]) -> Result<(Option<String>, Vec<FittedPoint>, Vec<FittedCurve>), String> {
         let distinct = |numbers: &[f64]| {
@@ -335,7 +336,7 @@ impl<'a> Problem<'a> {
                 across = Some((name, variable));
             }
         }
-        // Quantities with the same values as `x` are on the horizontal axis too.
+        // Quantities with the same values as `x` are also on the horizontal axis.
         let on_axis = |name: &str| {
             let same = |(_, most): (&str, &NumberColumn)| {
                 known().any(|(other, own)| other == name && own.numbers == most.numbers)
@@ -366,7 +367,7 @@ impl<'a> Problem<'a> {
                 let part = step as f64 / (ALONG - 1) as f64;
                 if ratio { first * (last / first).powf(part) } else { first + (last - first) * part }
             };
-            // Whole numbers, such as numbers of ranks, are not interpolated to fractions. Between the points the
+            // Whole numbers, such as numbers of ranks, are not interpolated to fractions. Between whole numbers the
             // formula may have no value.
             let whole = places.iter().all(|place| place.fract() == 0.0) && last - first <= 1000.0;
             let between: Vec<f64> = match whole {
@@ -453,7 +454,8 @@ mod tests {
 
     #[test]
     fn standard_errors_are_those_of_linear_regression() {
-        // Means 2.5 and 5; slope 9 / 5; residuals 0.2, -0.1, -0.4, 0.3 (by hand); s² = 0.3 / 2.
+        // The mean of n is 2.5 and the mean time is 5; slope 9 / 5; residuals 0.2, -0.1, -0.4, 0.3 (by hand); s² = 0.3
+        // / 2.
         let fit = fit("a + b*n", &table(&[(1.0, 2.5), (2.0, 4.0), (3.0, 5.5), (4.0, 8.0)])).unwrap();
         let b = &fit.unknowns[1];
         assert!((b.value - 1.8).abs() < 1e-7, "{b:?}");

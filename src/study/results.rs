@@ -1,4 +1,4 @@
-//! Results of a study and their JSON form. The tables and figures of studies use only these results.
+//! Results of a study and their JSON form. The tables and figures of studies use only the type [`Results`].
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{InputHash, Measure, Regression, StudyPlan};
 use crate::engine::{HostUse, Outcome};
 use serde::{Deserialize, Serialize};
 
-/// Results of all points of a study, in order. The README describes the JSON form.
+/// Results of all points of a study, in the order of the points. The README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Results {
     /// Version of mcpsim that wrote the results.
@@ -15,10 +15,10 @@ pub struct Results {
     pub study: String,
     /// Axes of the study; the last axis varies fastest.
     pub axes: Vec<AxisSteps>,
-    /// Questions about the results.
+    /// Questions about the results of the study.
     #[serde(flatten)]
     pub asked: Asked,
-    /// Results of the points, one per point.
+    /// Results of the study's points, one per point.
     pub points: Vec<PointResult>,
 }
 
@@ -28,48 +28,48 @@ pub struct Asked {
     /// Keys of the application that change the method but not the work, so points with different values are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<String>,
-    /// Key and value that identify the base of the speed-up.
+    /// Key and value that identify the base combination of the speed-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<(String, String)>,
-    /// Least speed-up per doubling of the ranks that counts as paying off.
+    /// Least speed-up per doubling of the number of ranks that counts as paying off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<f64>,
-    /// Formula that was fitted to the times.
+    /// Formula that was fitted to the predicted times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fit: Option<Regression>,
 }
 
-/// Axis in its exported form.
+/// Axis of a study in its exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AxisSteps {
-    /// Keys that vary together.
+    /// Keys of the axis that vary together.
     pub keys: Vec<String>,
-    /// Values of the keys at each step.
+    /// Values of the axis's keys at each step.
     pub steps: Vec<Vec<String>>,
 }
 
-/// Point in its exported form.
+/// Point of a study in its exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointResult {
-    /// Value of each key at this point.
+    /// Value of each key at this point of the study.
     pub values: BTreeMap<String, String>,
     /// Values that are quantities, as plain numbers in base units. The suffix of the name states the unit: `app.dt_s`,
     /// `run.ranks`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub numbers: BTreeMap<String, f64>,
-    /// Hash of the point's inputs.
+    /// Hash of the inputs of the study's point.
     pub key: String,
-    /// Outcome without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
+    /// Outcome of the point without `per_rank`, `pairs`, `config` and `host`; absent if the point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Box<Outcome>>,
-    /// Reason why the point failed.
+    /// Reason why the study's point failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
 impl Results {
-    /// Creates the results of `plan`. `found` has, for each point, its key and either an Outcome or the reason of a
-    /// failure.
+    /// Creates the results of `plan`. For each point, `found` contains the input hash and either an Outcome or the
+    /// reason of a failure.
     pub fn new(
         study: &str,
         plan: &StudyPlan,
@@ -84,7 +84,8 @@ impl Results {
         let point = |index: usize| {
             let (key, result) = found(index);
             let (outcome, error) = match result {
-                // Large parts of the Outcome, and parts that all points have in common, are omitted.
+                // Large parts of the Outcome, and parts that all points have in common, are omitted from the results of
+                // a study.
                 Ok(outcome) => {
                     let outcome =
                         Outcome { config: serde_json::Value::Null, host: HostUse::default(), ..outcome.of_point() };
@@ -101,11 +102,11 @@ impl Results {
         Results { mcpsim, study: study.to_owned(), axes: axes.collect(), asked, points }
     }
 
-    /// Checks that there is a point for every combination of steps, and a value for each key at every step. The check
-    /// is necessary because a results file may be edited.
+    /// Checks that the results have a point for every combination of axis steps, and a value for each key at every
+    /// step. The check is necessary because a user may edit a results file.
     ///
     /// # Errors
-    /// A point or a value is missing.
+    /// A point or a value is missing in the results of the study.
     pub fn check(&self) -> Result<(), String> {
         let points = self.axes.iter().try_fold(1usize, |all, axis| all.checked_mul(axis.steps.len()));
         if points != Some(self.points.len()) {
@@ -119,12 +120,12 @@ impl Results {
         }
     }
 
-    /// Returns the names of the columns that identify points, in the order of the axes.
+    /// Returns the names of the columns that identify points, in the order of the study's axes.
     pub fn columns(&self) -> Vec<&str> {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
     }
 
-    /// Returns the step on every axis of the point at `index`.
+    /// Returns the step on every axis of the study for the point at `index`.
     pub fn steps(&self, index: usize) -> Vec<usize> {
         let mut rest = index;
         let mut steps: Vec<usize> = self.axes.iter().rev().map(|axis| take_step(&mut rest, axis.steps.len())).collect();
@@ -132,13 +133,13 @@ impl Results {
         steps
     }
 
-    /// Returns the number of points without a prediction.
+    /// Returns the number of the study's points without a prediction.
     pub fn failed(&self) -> usize {
         self.points.iter().filter(|point| point.outcome.is_none()).count()
     }
 }
 
-/// Adds the values of `column` as numbers if all these values are quantities of one kind.
+/// Adds the values of `column` as numbers if all values of the column are quantities of one kind.
 fn add_numbers(column: &str, points: &mut [PointResult]) {
     let Some((measure, numbers)) = Measure::of(points.iter().map(|point| point.values[column].as_str())) else {
         return;
@@ -149,7 +150,8 @@ fn add_numbers(column: &str, points: &mut [PointResult]) {
     }
 }
 
-/// Returns the step that a point's index has on the fastest axis, and reduces the index to the remaining axes.
+/// Returns the step that a point's index has on the axis that varies fastest, and reduces the index to an index over
+/// the remaining axes.
 fn take_step(place: &mut usize, steps: usize) -> usize {
     let step = *place % steps.max(1);
     *place /= steps.max(1);
@@ -157,24 +159,24 @@ fn take_step(place: &mut usize, steps: usize) -> usize {
 }
 
 impl AxisSteps {
-    /// Returns whether this axis varies only the seed, so that its points are repetitions.
+    /// Returns true if the axis varies only the seed, so that its points are repetitions.
     pub fn is_seed(&self) -> bool {
         self.keys == ["run.seed"]
     }
 }
 
 impl PointResult {
-    /// Returns the predicted time in picoseconds.
+    /// Returns the predicted time of the point in picoseconds.
     pub fn predicted_ps(&self) -> Option<u64> {
         self.outcome.as_ref().map(|outcome| outcome.predicted.as_ps())
     }
 
-    /// Returns the number of ranks.
+    /// Returns the number of ranks at the point.
     pub fn ranks(&self) -> Option<u64> {
         self.outcome.as_ref().map(|outcome| outcome.ranks.into())
     }
 
-    /// Returns a label such as "platform.nct=4,2,2 app.n=64", with the keys in the order of `columns`.
+    /// Returns a label of the point such as "platform.nct=4,2,2 app.n=64", with the keys in the order of `columns`.
     pub fn label(&self, columns: &[&str]) -> String {
         let pair = |column: &&str| Some(format!("{column}={}", self.values.get(*column)?));
         columns.iter().filter_map(pair).collect::<Vec<_>>().join(" ")

@@ -1,4 +1,4 @@
-//! Parallel execution of a study's points, limited by threads and by memory.
+//! Parallel execution of a study's points, limited by the number of threads and by memory.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,19 +7,20 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::MemoryBudget;
 
-/// Limits of concurrent runs.
+/// Limits of concurrent simulation runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Maximum number of concurrent runs.
+    /// Maximum number of concurrent simulation runs.
     pub jobs: NonZeroUsize,
-    /// Maximum memory of all concurrent runs; `None` if unknown. A run that needs more memory runs alone.
+    /// Maximum host memory of all concurrent simulation runs; `None` if unknown. A run that needs more memory runs
+    /// alone.
     pub memory: Option<MemoryBudget>,
 }
 
-/// Runs `work` on each of `tasks`. The calling thread passes the results to `done`: all results since the last call of
-/// `done`, at least one.
+/// Calls `work` for each task in `tasks` on several threads. The calling thread passes the results to `done`: all
+/// results since the last call of `done`, at least one.
 ///
-/// Tasks start in order. After `stop` is set no task starts, and active tasks finish.
+/// Tasks start in order. After `stop` is set no further task starts, and active tasks finish.
 pub fn run<T: Send>(
     tasks: &[(usize, MemoryBudget)],
     limits: Limits,
@@ -34,7 +35,7 @@ pub fn run<T: Send>(
             let (sender, gate, work) = (sender.clone(), &gate, &work);
             scope.spawn(move || {
                 while let Some((task, memory)) = gate.enter(tasks, stop) {
-                    // The receiver is dropped only if the calling thread has panicked.
+                    // The receiver of results is dropped only if the calling thread has panicked.
                     let _ = sender.send((task, work(task)));
                     gate.leave(memory);
                 }
@@ -62,7 +63,7 @@ struct Inside {
 }
 
 impl TaskQueue {
-    /// Waits until enough memory is free, and takes the next task.
+    /// Waits until enough memory is free, and takes the next task from the queue.
     fn enter(&self, tasks: &[(usize, MemoryBudget)], stop: &AtomicBool) -> Option<(usize, MemoryBudget)> {
         let mut inside = self.lock();
         loop {
@@ -104,7 +105,8 @@ mod tests {
         Limits { jobs: NonZeroUsize::new(jobs).unwrap(), memory }
     }
 
-    /// Runs tasks with these numbers of ranks. Returns the maximum number of concurrent tasks, and the finished tasks.
+    /// Runs test tasks with the numbers of ranks in `ranks`. Returns the maximum number of concurrent tasks, and the
+    /// finished tasks.
     fn run_all(ranks: &[u32], limits: Limits) -> (usize, Vec<usize>) {
         let tasks: Vec<(usize, MemoryBudget)> =
             ranks.iter().map(|&ranks| MemoryBudget::of_run(ranks, RankKind::Real)).enumerate().collect();

@@ -6,7 +6,7 @@
 //! CSV ─▶ Measured ────┴─▶ Points ─▶ assess: calibrate on some rows, predict the others ─▶ Validation
 //! ```
 //!
-//! The module does no input or output; a function argument makes the predictions.
+//! The module `validate` does no input or output; the caller passes a function that makes the predictions.
 
 mod assess;
 mod case;

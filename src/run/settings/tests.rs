@@ -1,4 +1,4 @@
-//! Tests of the settings: priority of sources, conversion to text and back, and errors.
+//! Tests of the settings of a run: priority of sources, conversion to text and back, and errors.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn the_table_reads_back_as_the_same_settings() {
         let settings = merge("", line).unwrap();
         let text =
             toml::to_string(&toml::Table::from_iter([("run".to_owned(), settings.table(false).into())])).unwrap();
-        // A seed that a file contains counts as requested.
+        // A seed that an application file contains counts as requested by the user.
         let settings = Settings { asked_seed: Some(settings.seed), ..settings };
         assert_eq!(merge(&text, ""), Ok(settings), "{text}");
     }
