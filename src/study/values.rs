@@ -1,4 +1,4 @@
-//! Text forms of axis values: lists, ranges and the shapes of a number of cores.
+//! Text forms of the values on a study's axis: lists, ranges and the machine shapes of a number of cores.
 
 use toml::Value;
 
@@ -6,17 +6,17 @@ use crate::config::{ConfigError, Override};
 use crate::platform::Shape;
 use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 
-/// Maximum number of values of an axis.
+/// Maximum number of values of a study's axis.
 const MOST: usize = 1_000_000;
 
 /// Parses `1,2,4`, `16,1,1;8,2,1`, `1us..50us:log5`, `64..512:lin8`, `0..1:+0.25`, `1..64:x2` or `1..8` as values of
 /// `key`.
 ///
-/// If the text contains a `;`, values are separated by `;`, otherwise by commas outside brackets and quotes. Shapes
-/// contain commas, so they are always separated by `;`.
+/// If the text contains a `;`, values are separated by `;`, otherwise by commas outside brackets and quotes. Machine
+/// shapes contain commas, so `;` always separates shapes.
 ///
 /// # Errors
-/// An invalid value. The message contains neither the key nor the text; the caller adds them.
+/// A value of the axis is invalid. The message contains neither the key nor the text; the caller adds both.
 pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     if let Some((first, rest)) = text.split_once("..") {
         return range(first, rest);
@@ -49,12 +49,12 @@ fn range_of_others(text: &str) -> Option<String> {
     alike.then(|| format!("{}..{}{step}", ends[0], ends[1]))
 }
 
-/// Parses a value in the form of `--set`.
+/// Parses a value of an axis in the form of `--set`.
 fn value(text: &str) -> Result<Value, ConfigError> {
     Override::parse(&format!("run.value={text}")).map(|over| over.value)
 }
 
-/// Returns all machine shapes with `cores` cores, largest number of nodes first.
+/// Returns all machine shapes with `cores` cores, the largest number of nodes first.
 pub(super) fn shapes(cores: u32) -> Vec<Value> {
     let divisors = |number: u32| (1..=number).rev().filter(move |part| number.is_multiple_of(*part));
     let shapes =
@@ -62,7 +62,7 @@ pub(super) fn shapes(cores: u32) -> Vec<Value> {
     shapes.map(|(nodes, cmps, threads)| Value::String(format!("{nodes},{cmps},{threads}"))).collect()
 }
 
-/// Returns the core counts in the values of the key `cores`.
+/// Returns the core counts in the values of the axis key `cores`.
 pub(super) fn core_counts(values: &[Value]) -> Result<Vec<u32>, ConfigError> {
     let count = |value: &Value| {
         let number = value.as_integer().and_then(|number| u32::try_from(number).ok());
@@ -92,16 +92,16 @@ fn at_commas(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Way in which a range progresses from its first to its last value.
+/// Method by which a range of axis values progresses from its first to its last value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// The range has this number of values with equal differences.
+    /// The range has the stated number of values with equal differences.
     Linear(usize),
-    /// The range has this number of values with equal ratios.
+    /// The range has the stated number of values with equal ratios.
     Log(usize),
-    /// Each value of the range is the previous value plus this step.
+    /// Every value of the range is the previous value plus the stated step.
     Step(f64),
-    /// Each value of the range is the previous value times this factor.
+    /// Every value of the range is the previous value times the stated factor.
     Factor(f64),
 }
 
@@ -120,7 +120,7 @@ fn range(first: &str, rest: &str) -> Result<Vec<Value>, String> {
     let scale = first.in_unit_of(&last)?;
     let (from, to) = (first.number, last.number * scale);
     let numbers = numbers(from, to, way)?;
-    // If the step has a fraction, all values are written with a fraction.
+    // If the step of the range has a fraction, all values are written with a fraction.
     let whole = whole && !matches!(way, Way::Step(step) | Way::Factor(step) if step.fract() != 0.0);
     let texts: Vec<String> = numbers.into_iter().map(|number| first.text(number, whole)).collect();
     if let Some(pair) = texts.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -152,8 +152,8 @@ fn read_way(text: &str, unit: &str) -> Result<Way, String> {
     way.ok_or_else(|| WAYS.to_owned())
 }
 
-/// Returns the values of a range. Equal differences and ratios end exactly at the last value; steps and factors do not
-/// exceed it.
+/// Returns the values of a range. Ranges of equal differences or ratios end exactly at the last value. Ranges of steps
+/// or factors end at or before the last value.
 fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
     let positive = from > 0.0 && to > 0.0;
     match way {
@@ -169,7 +169,7 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
         let last = (count - 1) as f64;
         (0..count).map(|index| if index + 1 == count { to } else { at(index as f64 / last) }).collect()
     };
-    // The tolerance prevents that a rounding error drops the last value.
+    // The tolerance prevents that a rounding error drops the last value of the range.
     let within = |value: &f64| *value <= to * (1.0 + 1e-12);
     let numbers: Vec<f64> = match way {
         Way::Linear(count) => spread(count, &|part| from + (to - from) * part),
@@ -183,12 +183,12 @@ fn numbers(from: f64, to: f64, way: Way) -> Result<Vec<f64>, String> {
     Ok(numbers)
 }
 
-/// First or last value of a range, with its unit.
+/// First or last value of a range of axis values, with its unit.
 #[derive(Clone, Copy, Debug)]
 struct RangeEnd<'a> {
     number: f64,
     unit: &'a str,
-    /// Whether the number is written without a fraction.
+    /// True if the number is written without a fraction.
     whole: bool,
 }
 
@@ -205,7 +205,7 @@ impl<'a> RangeEnd<'a> {
         Ok(RangeEnd { number: if negative.is_some() { -number } else { number }, unit, whole })
     }
 
-    /// Returns the factor that converts a number in the unit of `other` to the unit of this end.
+    /// Returns the factor that converts a number in the unit of `other` to the unit of `self`.
     fn in_unit_of(&self, other: &RangeEnd<'_>) -> Result<f64, String> {
         if self.unit == other.unit {
             return Ok(1.0);
@@ -215,8 +215,8 @@ impl<'a> RangeEnd<'a> {
             [
                 one.parse::<SimSpan>().ok().map(|span| span.as_ps() as f64),
                 one.parse::<Bytes>().ok().filter(|_| !unit.is_empty()).map(|size| size.get() as f64),
-                // The conversion uses 1000 units, because one unit of a small bandwidth may be less than a byte per
-                // second.
+                // The conversion uses 1000 units, because one unit of a small bandwidth unit may be less than a byte
+                // per second.
                 format!("1000 {unit}").parse::<Bandwidth>().ok().map(|bandwidth| bandwidth.get() as f64),
                 one.parse::<Rate>().ok().map(Rate::get),
             ]
@@ -227,7 +227,7 @@ impl<'a> RangeEnd<'a> {
         })
     }
 
-    /// Formats a number in this unit with six significant digits, or as whole bytes.
+    /// Formats a number in the unit of the range with six significant digits, or as whole bytes.
     fn text(&self, number: f64, whole: bool) -> String {
         let one = format!("1 {}", self.unit).parse::<Bytes>().ok().filter(|_| !self.unit.is_empty());
         let rounded = if whole { number.round() } else { significant(number) };

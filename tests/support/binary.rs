@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 #[allow(unused_imports)]
 pub use tools::{is_full, is_there, not_allowed, open_mpi_environment, optional, skipped};
 
-/// Result of running the executable.
+/// Result of running the mcpsim executable.
 #[derive(Debug)]
 pub struct Ran {
-    /// Exit code; `None` if a signal ended it.
+    /// Exit code of the executable; `None` if a signal ended the process.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
@@ -27,7 +27,7 @@ pub fn mcpsim(directory: &Path) -> Command {
     without_launcher(Command::new(std::env::var_os("MCPSIM_TEST_BINARY").unwrap_or(built)), directory)
 }
 
-/// Removes the environment variables of launchers from the command, and sets its directory.
+/// Removes the environment variables of launchers from the command, and sets the command's directory.
 pub fn without_launcher(mut command: Command, directory: &Path) -> Command {
     command.current_dir(directory).stdin(Stdio::null());
     for name in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MV2_COMM_WORLD_SIZE", "PMIX_RANK"] {
@@ -41,7 +41,7 @@ pub fn run(directory: &Path, line: &str) -> Ran {
     finish(mcpsim(directory).args(line.split_whitespace()).output().expect("the binary starts"))
 }
 
-/// Converts the output of a process to text.
+/// Converts the output of a child process to text.
 pub fn finish(output: Output) -> Ran {
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("mcpsim prints UTF-8");
     Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -50,7 +50,8 @@ pub fn finish(output: Output) -> Ran {
 /// Time limit of waits in tests, which only a failing test reaches.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// Waits for the end of the child process and returns its output. After [`LIMIT`], kills the process and fails.
+/// Waits for the end of the child process and returns the output of the process. After [`LIMIT`], the function kills
+/// the process and fails.
 pub fn ended(mut child: Child) -> Ran {
     let over = holds_within_limit(|| child.try_wait().expect("the child can be waited for").is_some());
     if !over {
@@ -61,7 +62,7 @@ pub fn ended(mut child: Child) -> Ran {
     ran
 }
 
-/// Returns whether the condition becomes true within [`LIMIT`].
+/// Returns true if the condition becomes true within [`LIMIT`].
 pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     loop {
@@ -75,8 +76,8 @@ pub fn holds_within_limit(mut condition: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Sends SIGINT to mcpsim once Linux reports that mcpsim catches this signal. An earlier signal would end mcpsim
-/// without a message. A shell that will execute mcpsim may catch the signal for itself.
+/// Sends SIGINT to mcpsim when Linux reports that mcpsim catches SIGINT. An earlier signal would end mcpsim without a
+/// message. A shell that will execute mcpsim may catch the signal for itself.
 pub fn interrupt(child: &mut Child) {
     let pid = child.id().to_string();
     let catches = || {

@@ -1,4 +1,4 @@
-//! Programs of collective calls, with one rank per node of a small machine.
+//! Test programs of collective calls, with one rank per node of a small machine.
 
 use std::sync::Arc;
 
@@ -11,15 +11,16 @@ use mcpsim::units::Bytes;
 
 use super::ns;
 
-/// A step of a rank's program.
+/// A step of a rank's test program.
 #[derive(Clone, Debug)]
 pub enum Line {
     Compute(u64),
-    /// Calls a blocking collective.
+    /// Calls a blocking collective with the stated parameters.
     Collective(CollectiveCall),
-    /// Starts a nonblocking collective.
+    /// Starts a nonblocking collective with the stated parameters.
     Begin(CollectiveCall),
-    /// Waits for a started collective: the one at this index among those for which no wait was made.
+    /// Waits for a started collective. The number is the index of the collective among started collectives without a
+    /// wait.
     Wait(usize),
     WaitAll,
 }
@@ -49,28 +50,28 @@ impl MpiProgram for Lines {
 
 impl Describe for Lines {}
 
-/// Returns the call of `rank` of `size` ranks in a collective on the world communicator with root 0.
+/// Returns the collective call of rank `rank` of `size` ranks on the world communicator with root 0.
 pub fn part(collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
     let comm = CommMember::new(0, rank, Group::Strided { first: 0, stride: 1, size });
     CollectiveCall { collective, comm, root: 0, sizes, algorithm: None }
 }
 
-/// Returns the call of [`part`] with the given `algorithm`.
+/// Returns the collective call of [`part`] with the algorithm `algorithm`.
 pub fn part_by(algorithm: Algorithm, collective: Collective, rank: Rank, size: u32, sizes: Sizes) -> CollectiveCall {
     CollectiveCall { algorithm: Some(algorithm), ..part(collective, rank, size, sizes) }
 }
 
-/// Returns sizes that are equal for all ranks.
+/// Returns buffer sizes that are equal for all ranks.
 pub fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// Returns one size for each rank.
+/// Returns one buffer size for each rank.
 pub fn each(sizes: &[u64]) -> Sizes {
     Sizes::Each(sizes.iter().copied().map(Bytes::new).collect())
 }
 
-/// Runs one program per rank on `platform`, whose cores have a memory bandwidth of 1 GB/s each.
+/// Simulates one test program per rank on `platform`, whose cores have a memory bandwidth of 1 GB/s each.
 pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> Result<Outcome, RunError> {
     let sites = Placement::Block.sites(platform.shape, programs.len() as u32, true).unwrap();
     let options = RunOptions { workers: Some(workers), ..RunOptions::default() };
@@ -79,18 +80,18 @@ pub fn run_lines(platform: &Platform, programs: &[Vec<Line>], workers: u32) -> R
     Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default())
 }
 
-/// Returns a rank that executes these steps on `platform`. Its core has a memory bandwidth of 1 GB/s and all of the
-/// caches.
+/// Returns a simulated rank that executes the steps `lines` on `platform`. The core of the rank has a memory bandwidth
+/// of 1 GB/s and all of the caches.
 fn driver(platform: &Arc<Platform>, lines: &[Line]) -> impl Program {
     let lines = Lines { lines: Vec::from(lines).into_iter(), requests: Vec::new() };
     let cache = platform.core.in_cache.map_or(0.0, |rates| rates.size.get() as f64);
     MpiDriver::new(lines, platform.clone(), MemoryPart { bandwidth: 1e9, cache })
 }
 
-/// Returns the trace of a run as in [`run_lines`].
+/// Returns the trace that the run of [`run_lines`] records.
 ///
 /// # Panics
-/// If the run fails.
+/// The function panics if the run fails.
 pub fn record_lines(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u8> {
     let sites = Placement::Block.sites(platform.shape, programs.len() as u32, false).unwrap();
     let recording = Arc::new(Recording::new(programs.len() as u32));
@@ -101,10 +102,11 @@ pub fn record_lines(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u8> {
     recording.finish(&Header { app: "lines".to_owned(), ..Header::default() }).expect("it can be recorded")
 }
 
-/// Returns the final clocks of the ranks in nanoseconds. Asserts that the clocks are equal for one and two workers.
+/// Returns the final clocks of the ranks in nanoseconds. Asserts that the clocks are equal for one and two worker
+/// threads.
 ///
 /// # Panics
-/// If the run fails.
+/// The function panics if the run fails.
 pub fn line_clocks(platform: &Platform, programs: &[Vec<Line>]) -> Vec<u64> {
     let clocks = |workers| {
         let outcome = run_lines(platform, programs, workers).expect("the programs run to their end");

@@ -1,5 +1,5 @@
-//! Cache of compiled programs: each program of the project is compiled once by a compiler, also for later runs of the
-//! tests.
+//! Cache of compiled test programs: each program of the project is compiled once by a compiler, also for later runs of
+//! the tests.
 
 use std::env;
 use std::fs;
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Runs `compile`, which compiles `source` to `program`. Copies the program from the cache instead, if the cache has it
-/// for this compiler, command, source file, and headers in the directory of the source file. `compiler` is mcpsim or a
-/// command in `PATH`.
+/// Runs `compile`, which compiles `source` to `program`. If the cache contains the program for the same compiler,
+/// command, source file, and headers in the directory of the source file, the function copies the program from the
+/// cache instead. `compiler` is mcpsim or a command in `PATH`.
 pub fn once(
     compiler: &Path,
     command: &str,
@@ -23,7 +23,8 @@ pub fn once(
         return Ok(());
     }
     compile()?;
-    // A file gets its name in the cache when it is complete. Failures are ignored: the next test compiles again.
+    // A compiled program gets its name in the cache when the file is complete. Failures of copying are ignored: the
+    // next test compiles again.
     let part = tempfile::Builder::new().tempdir_in(env!("CARGO_TARGET_TMPDIR"));
     if let Ok(part) = part.as_ref().map(|directory| directory.path().join("program"))
         && copied(program, &part)
@@ -33,14 +34,14 @@ pub fn once(
     Ok(())
 }
 
-/// Copies a file in a separate process. Otherwise a child that another test starts during the copy would inherit the
-/// open file, and the program could not be executed ("text file busy").
+/// Copies a file in a separate host process. Otherwise a child process that another test starts during the copy would
+/// inherit the open file, and the program could not be executed ("text file busy").
 fn copied(from: &Path, to: &Path) -> bool {
     Command::new("cp").args([from, to]).status().is_ok_and(|status| status.success())
 }
 
 /// Returns the file of a program in the cache; `None` for programs outside of the project. Creates the directory of the
-/// compiler, and removes the directories of former versions of it.
+/// compiler, and removes the directories of former versions of the compiler.
 fn entry(compiler: &Path, command: &str, source: &Path) -> Option<PathBuf> {
     if !source.starts_with(env!("CARGO_MANIFEST_DIR")) || source.starts_with(env!("CARGO_TARGET_TMPDIR")) {
         return None;
@@ -56,7 +57,7 @@ fn entry(compiler: &Path, command: &str, source: &Path) -> Option<PathBuf> {
         let _ = fs::remove_dir_all(&all);
         fs::create_dir_all(&directory).ok()?;
     }
-    // Debug information contains the path of the source file.
+    // Debug information of the compiled program contains the path of the source file.
     (command, source, fs::read(source).ok()?).hash(&mut hasher);
     let files = fs::read_dir(source.parent()?).ok()?.flatten().map(|entry| entry.path());
     let mut headers: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "h")).collect();
@@ -67,7 +68,7 @@ fn entry(compiler: &Path, command: &str, source: &Path) -> Option<PathBuf> {
     Some(directory.join(format!("{:016x}", hasher.finish())))
 }
 
-/// Returns the length and the time of the last change of a tool.
+/// Returns the file length of a tool and the time of its last change.
 fn last_change(tool: &Path) -> Option<(u64, SystemTime)> {
     let path = env::var_os("PATH")?;
     let found = match tool.is_absolute() {

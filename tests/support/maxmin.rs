@@ -1,22 +1,23 @@
-//! Max-min fair shares by progressive filling in its simplest form: all rates are computed at every start and end of a
-//! flow.
+//! Max-min fair shares of bandwidth by progressive filling in its simplest form: all rates are computed at every start
+//! and end of a flow.
 
 use mcpsim::platform::{Level, Platform};
 use mcpsim::units::{Bandwidth, Bytes};
 
-/// A transfer that uses all its resources from its start to its end.
+/// A transfer that uses all resources on its path from its start to its end.
 #[derive(Clone, Debug)]
 pub struct Flow {
     /// Time at which the flow starts to use its resources, seconds.
     pub start: f64,
     pub bytes: f64,
-    /// Greatest rate, bytes per second.
+    /// Greatest rate of the flow, bytes per second.
     pub pace: f64,
-    /// Indices of the resources on the path, without duplicates.
+    /// Indices of the resources on the flow's path, without duplicates.
     pub uses: Vec<usize>,
 }
 
-/// Returns the end of each flow in seconds. `capacities` are the capacities of the resources, bytes per second.
+/// Returns the end time of each flow in seconds. `capacities` contains the capacities of the resources, bytes per
+/// second.
 pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| flows[*b].start.total_cmp(&flows[*a].start));
@@ -37,7 +38,7 @@ pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
             left[*flow] -= rate * (next - now);
         }
         now = next;
-        // A remainder below a thousandth of a byte is a rounding error, so the flow has ended.
+        // A remainder of a flow below a thousandth of a byte is a rounding error, so the flow has ended.
         active.retain(|flow| {
             let is_over = left[*flow] < 1e-3;
             if is_over {
@@ -52,7 +53,7 @@ pub fn ends(capacities: &[f64], flows: &[Flow]) -> Vec<f64> {
 }
 
 /// Returns the rates of the active flows. All rates rise together until a resource is full or a flow has its greatest
-/// rate; the rates of the affected flows are then fixed.
+/// rate; the rates of the flows on a full resource or at their greatest rate are then fixed.
 fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
     let mut room = capacities.to_vec();
     let mut rising = vec![0u32; capacities.len()];
@@ -81,7 +82,7 @@ fn rates(capacities: &[f64], flows: &[Flow], active: &[usize]) -> Vec<f64> {
     rates
 }
 
-/// A message from one node to another, which is sent at a time in nanoseconds.
+/// A message from one node to another, which is sent at a stated time in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub from: u32,
@@ -90,9 +91,9 @@ pub struct Transfer {
     pub bytes: u64,
 }
 
-/// Converts transfers between nodes to the capacities and flows of the solver. The resources are both directions of
-/// each adapter separately, and, if the machine limits them, both directions of an adapter together and the link of
-/// each pair of nodes, and each direction of the uplinks of groups of nodes.
+/// Converts transfers between nodes to the capacities and flows of the solver. The resources are the two directions of
+/// each adapter. If the machine limits them, further resources are the two directions of an adapter together, the link
+/// of each pair of nodes, and each direction of the uplinks of node groups.
 pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow>) {
     let link = platform.link(Level::InterNode);
     let rate = |stated: Option<Bandwidth>| stated.map_or(f64::INFINITY, |rate| rate.get() as f64);
@@ -102,7 +103,8 @@ pub fn flows(platform: &Platform, transfers: &[Transfer]) -> (Vec<f64>, Vec<Flow
     let mut capacities = vec![capacity; 2 * nodes];
     capacities.extend(vec![duplex; nodes]);
     capacities.extend(vec![pair; nodes * nodes]);
-    // Per kind of group: the first of its uplinks among the resources. Each group has one out and one in.
+    // For every kind of node group, the vector contains the index of the first uplink among the resources. A group has
+    // one uplink out and one uplink in.
     let mut kinds = Vec::new();
     for group in &platform.places.groups {
         kinds.push((group, capacities.len()));

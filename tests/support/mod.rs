@@ -1,4 +1,4 @@
-//! Scripted programs on tiny machines, whose expected times can be computed by hand.
+//! Scripted test programs on tiny simulated machines, whose expected times can be computed by hand.
 #![allow(dead_code)]
 
 pub mod collectives;
@@ -16,22 +16,22 @@ use mcpsim::rank::{
 use mcpsim::units::{Bytes, SimSpan, SimTime};
 pub use test_support::{link, machine, ns, row, with_link};
 
-/// Returns the instant `count` nanoseconds after the start.
+/// Returns the virtual time `count` nanoseconds after the start.
 pub fn at(count: u64) -> SimTime {
     SimTime::ZERO + ns(count)
 }
 
-/// A step of a rank's script.
+/// A step of a rank's test script.
 #[derive(Clone, Debug)]
 pub enum Do {
     Compute(u64),
-    /// A compute block that takes this time in ns and moves this number of bytes.
+    /// A compute block that takes the first number of ns and moves the second number of bytes.
     Work(u64, u64),
-    /// A block of real code that takes this time in ns if no other rank slows it down.
+    /// A block of program code that takes the stated time in ns if no other rank slows the code down.
     Code(u64),
-    /// A copy within the rank's memory: number of bytes, and time in ns if caches hold the data.
+    /// A copy within the rank's memory: number of bytes, and time in ns if caches contain the data.
     Own(u64, u64),
-    /// A reduction of data in a collective: number of bytes, and time in ns if caches hold the data.
+    /// A reduction of data in a collective: number of bytes, and time in ns if caches contain the data.
     Combine(u64, u64),
     Send(Rank, u64),
     SendTag(Rank, u64, u32),
@@ -45,91 +45,97 @@ pub enum Do {
     IrecvTag(Rank, u32),
     IrecvAny,
     Exchange(Rank, u64, Rank),
-    /// Waits for all requests started since the last wait.
+    /// Waits for all MPI requests that the script has started since its last wait.
     WaitAll,
-    /// Waits for one of the requests started since the last wait.
+    /// Waits for any MPI request that the script has started since its last wait.
     WaitAny,
-    /// Tests all requests started since the last wait.
+    /// Tests all MPI requests that the script has started since its last wait.
     Test,
-    /// Tests all requests started since the last wait; an unsuccessful test takes no time.
+    /// Tests all MPI requests that the script has started since its last wait; an unsuccessful test takes no time.
     Look,
-    /// Sends a message that the receiver's process serves. The tag selects its action (see [`serve`]).
+    /// Sends a message that the MPI process of the receiver serves without a receive call. The tag selects the served
+    /// action (see [`serve`]).
     Ask(Rank, u64, u32),
-    /// Waits for at most this time in ns, as an idle rank that polls does.
+    /// Waits for at most the stated time in ns, as an idle rank that polls does.
     Idle(u64),
-    /// Tests all requests started since the last wait, or probes for any message, until this succeeds.
+    /// Tests all MPI requests since the script's last wait, or probes for any message, until the test or probe
+    /// succeeds.
     Poll(Polling),
-    /// Cancels the first of the requests started since the last wait.
+    /// Cancels the first MPI request that the script has started since its last wait.
     Cancel,
     ProbeAny,
     IprobeAny,
-    /// Probes for any message with this tag, and then receives the message from its source.
+    /// Probes for any message with the stated tag, and then receives the message from its source.
     ProbeRecv(u32),
     IsendWith(Rank, u64, u32, SendMode),
     IrecvAnyTag(u32),
     RecvAnyTag(u32),
     ExchangeTag(Rank, u64, Rank, u32),
-    /// Starts a strand that executes these steps.
+    /// Starts a strand (thread of the rank's program) that executes the stated steps.
     Start(Vec<Do>),
-    /// Starts a strand whose messages match only those of the strands with the same number on other ranks.
+    /// Starts a strand (thread of the rank's program) whose messages match only messages of strands with the same
+    /// identifier on other ranks.
     StartApart(Vec<Do>),
-    /// Records the clock of the rank.
+    /// Records the virtual clock of the rank.
     Clock,
 }
 
-/// How a script polls.
+/// Method by which a test script polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Polling {
-    /// Whether the script probes for a message and then receives it. Otherwise it tests the requests since the last
-    /// wait.
+    /// True if the script probes for a message and then receives the message; false if the script tests the requests
+    /// since its last wait.
     pub probe: bool,
-    /// Number of failed polls after which the rank idles before each further poll, and this idle time in ns.
+    /// Number of failed polls after which the rank idles before each further poll, and the duration of this idle time
+    /// in ns.
     pub idle: Option<(u32, u64)>,
-    /// Whether polls take no time, and the rank idles from the first poll on.
+    /// True if polls take no time, and the rank idles from the first poll on.
     pub free: bool,
 }
 
-/// Observation that a script records.
+/// Observation that a test script records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saw {
-    /// Clock at a step [`Do::Clock`].
+    /// Virtual clock of the rank at a step [`Do::Clock`].
     Clock(SimTime),
-    /// Index of a completed request, and the source and the size of its message.
+    /// Index of a completed MPI request, and the source and the size of the request's message.
     Got(u32, Rank, u64),
-    /// An unsuccessful test or probe.
+    /// An unsuccessful test or probe of the script.
     Nothing,
-    /// Index of a receive that was cancelled.
+    /// Index of a receive that the script has cancelled.
     Cancelled(u32),
-    /// Time at which a message was served, its sender, and its bytes.
+    /// Virtual time at which a message was served, the sender of the message, and its bytes.
     Served(SimTime, Rank, u64),
 }
 
-/// Tag of a message that is served without an answer.
+/// Tag of a message that the receiver serves without an answer.
 pub const TAKE: u32 = 0;
-/// Tag of a message that is served with an answer of 50 bytes to its sender.
+/// Tag of a message that the receiver serves with an answer of 50 bytes to the sender.
 pub const ANSWER: u32 = 1;
-/// Tag of a message that is served by forwarding it to the next rank, which answers to the forwarding rank.
+/// Tag of a message that the receiver serves by forwarding the message to the next rank, which answers to the
+/// forwarding rank.
 pub const HAND_ON: u32 = 2;
-/// Tag of a message that is served with an answer, which the sender also serves.
+/// Tag of a message that the receiver serves with an answer, which the sender also serves.
 pub const ECHO: u32 = 3;
 
-/// Observations of all scripts: the rank, its strand (0 is the main program), and the observation.
+/// Observations of all test scripts: the rank, the index of the rank's strand (0 is the main program), and the
+/// observation.
 pub type Log = Arc<Mutex<Vec<(Rank, u32, Saw)>>>;
 
-/// Call whose reply the script expects, if the reply matters.
+/// Simulator call whose reply the script expects, if the reply matters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Other,
     Test,
     WaitAny,
     ProbeRecv(u32),
-    /// Polling method, and number of failed polls.
+    /// A poll: the polling method, and the number of failed polls.
     Poll(Polling, u32),
-    /// The script idles between polls: polling method, and number of failed polls.
+    /// Idle time between polls: the polling method, and the number of failed polls.
     Idle(Polling, u32),
 }
 
-/// A program that executes a script.
+/// A simulated program that executes a test script.
 pub struct Script {
     rank: Rank,
     strand: u32,
@@ -167,7 +173,7 @@ impl Script {
         Call::Start(Box::new(Script { strand: self.strands, context, ..script }))
     }
 
-    /// Returns the next call of a script that polls.
+    /// Returns the next simulator call of a script that polls.
     fn poll(&mut self, how: Polling, failed: u32) -> Call {
         self.asked = Asked::Poll(how, failed);
         match how.probe {
@@ -314,8 +320,8 @@ impl Program for Script {
         let Served { at, from, tag, size, payload } = message;
         let data = payload.expect("it was sent with data");
         assert_eq!(*data, vec![from as u8; size.get() as usize]);
-        // Observations of served messages are separate from those of programs, because their order on the host is
-        // undefined.
+        // Observations of served messages are separate from observations of the scripts, because the order of served
+        // messages on the host is undefined.
         self.log.lock().unwrap().push((self.rank, u32::MAX, Saw::Served(at, from, size.get())));
         let answer = |to, context, tag, size| {
             let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
@@ -332,7 +338,7 @@ impl Program for Script {
 
 impl Describe for Script {}
 
-/// Runs one script per rank with block placement and `workers` workers.
+/// Simulates one test script per rank with block placement and `workers` worker threads.
 pub fn run_with(
     platform: &Platform,
     scripts: &[Vec<Do>],
@@ -342,7 +348,8 @@ pub fn run_with(
     run_placed(platform, sites, scripts, workers)
 }
 
-/// Runs one script per rank with `workers` workers. Returns the Outcome, and the observations of each rank by strand.
+/// Simulates one test script per rank with `workers` worker threads. Returns the Outcome, and the observations of each
+/// rank by strand.
 pub fn run_placed(
     platform: &Platform,
     sites: Vec<Site>,
@@ -352,7 +359,7 @@ pub fn run_placed(
     run_placed_as(platform, sites, scripts, RunOptions { workers: Some(workers), pairs: true, ..RunOptions::default() })
 }
 
-/// Runs one script per rank with block placement and `options`.
+/// Simulates one test script per rank with block placement and the run options `options`.
 pub fn run_as(
     platform: &Platform,
     scripts: &[Vec<Do>],
@@ -362,7 +369,7 @@ pub fn run_as(
     run_placed_as(platform, sites, scripts, options)
 }
 
-/// Runs one script per rank, placed on `sites`, with `options`.
+/// Simulates one test script per rank on the cores `sites` with the run options `options`.
 pub fn run_placed_as(
     platform: &Platform,
     sites: Vec<Site>,
@@ -383,13 +390,13 @@ pub fn run_placed_as(
         replays::check(platform, &sites, scripts, &outcome);
     }
     let mut saw = log.lock().unwrap().clone();
-    // The order of a rank's tasks on the host is undefined.
+    // The host may execute the tasks of a rank in any order.
     saw.sort_by_key(|&(rank, strand, _)| (rank, strand));
     Ok((outcome, saw.into_iter().map(|(rank, _, saw)| (rank, saw)).collect()))
 }
 
-/// Asserts that a run with a recorded critical path has the Outcome of the run without, and that the path agrees with
-/// it.
+/// Asserts that a run with a recorded critical path has the same Outcome as the run without a critical path, and that
+/// the path agrees with the Outcome.
 fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     let (path, way) = (outcome.path, recorded.critical_path.clone().unwrap());
     let messages = Level::ALL.iter().map(|&level| path.level(level).total()).sum();
@@ -399,7 +406,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
         (shares.iter().map(|share| share.own).sum(), shares.iter().map(|share| share.messages).sum::<SimSpan>())
     };
     let ranks = sum(way.ranks.iter().map(|of| of.share).collect());
-    // The answer to a served message has an overhead that belongs to no rank's time.
+    // The answer to a served message has a core overhead that belongs to no rank's time.
     let answers = ranks.1.saturating_sub(messages);
     assert!(answers <= path.send, "{path:?} {way:?}");
     assert_eq!(ranks, (path.total() - messages - answers, messages + answers));
@@ -414,15 +421,15 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     assert_eq!(*outcome, plain, "recording changes nothing");
 }
 
-/// Runs one script per rank on one worker.
+/// Simulates one test script per rank with one worker thread.
 ///
 /// # Panics
-/// If the run fails.
+/// The function panics if the run fails.
 pub fn run(platform: &Platform, scripts: &[Vec<Do>]) -> (Outcome, Vec<(Rank, Saw)>) {
     run_with(platform, scripts, 1).expect("the scripts run to their end")
 }
 
-/// Returns the final clocks of the ranks in nanoseconds.
+/// Returns the final virtual clocks of the ranks in nanoseconds.
 pub fn clocks(platform: &Platform, scripts: &[Vec<Do>]) -> Vec<u64> {
     run(platform, scripts).0.per_rank.iter().map(|rank| rank.clock.as_ps() / 1000).collect()
 }

@@ -18,7 +18,7 @@ use app::application;
 pub use machine::KEYS;
 use machine::machine;
 
-/// Generator of random choices between texts.
+/// Generator of random choices for random tests.
 pub struct Draw(Pcg64Mcg);
 
 impl Draw {
@@ -31,29 +31,29 @@ impl Draw {
         self.0.random_range(0..limit)
     }
 
-    /// Returns a random one of these texts.
+    /// Returns a randomly chosen text from `of`.
     pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.below(of.len())]
     }
 
-    /// Returns true with probability 1 / `times`.
+    /// Returns true with the probability 1 / `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// A random run: an application and settings.
+/// A random simulation run: an application and settings.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Text of the application file.
+    /// Text of the random application file.
     pub app: String,
     /// Keys of the machine and the run, in the form of the option `--set`.
     pub sets: Vec<String>,
 }
 
 impl Case {
-    /// Creates the run for this seed, with those random machine keys that are valid together. Files of the machine are
-    /// written to `directory`.
+    /// Creates the random run for the seed `seed`, with random machine keys that are valid together. Files that machine
+    /// keys name are written to `directory`.
     pub fn new(seed: u64, directory: &Path) -> Case {
         let mut draw = Draw::new(seed);
         let shape = draw.one(&["2, 1, 1", "3, 1, 2", "2, 2, 2", "4, 1, 1", "3, 2, 1", "5, 1, 1", "1, 2, 2"]);
@@ -70,7 +70,7 @@ impl Case {
         case
     }
 
-    /// Returns the request of the run. The files of the machine are in `directory`.
+    /// Returns the request of the random run. The files that machine keys name are in `directory`.
     pub fn request(&self, directory: &Path) -> Result<RunRequest, PredictError> {
         let name = directory.join("app.toml").display().to_string();
         let platform = Some(directory.join("machine.toml"));

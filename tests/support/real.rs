@@ -1,5 +1,5 @@
-//! Common code of tests of real programs: compilation with `mcpsim cc` and with the real MPI libraries of the machine,
-//! and runs with a time limit.
+//! Common code of tests of real programs: compilation with `mcpsim cc` and with the real MPI libraries of the host, and
+//! runs with a time limit.
 
 #[path = "compiled.rs"]
 mod compiled;
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::support::{Ran, finish, mcpsim, open_mpi_environment, skipped};
 
-/// Files in `workloads` with real programs (their names end in "-c"), each with arguments that make its run short.
+/// Files in `workloads` with real programs (their names end in "-c"), each with arguments that make the run short.
 pub const WORKLOADS: [(&str, &str); 13] = [
     ("alltoall", r#""64","2""#),
     ("empty", ""),
@@ -32,7 +32,7 @@ pub const WORKLOADS: [(&str, &str); 13] = [
     ("sort", r#""1000""#),
 ];
 
-/// Time limit of a child process in seconds. Only a child that hangs reaches it.
+/// Time limit of a child process in seconds. Only a child process that hangs reaches the limit.
 const LIMIT: u32 = 120;
 
 /// Creates a directory for the compiled files of a test.
@@ -40,7 +40,7 @@ pub fn directory() -> TempDir {
     TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-/// Returns the path of the project's file `path`.
+/// Returns the absolute path of the project's file `path`.
 pub fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
@@ -53,12 +53,12 @@ pub fn names(directory: &str, end: &str) -> Vec<String> {
     names
 }
 
-/// Runs `command` with the time limit.
+/// Runs `command` as a child process with the time limit of all tests.
 pub fn limited(command: &Command) -> Ran {
     limited_to(command, LIMIT)
 }
 
-/// Runs `command` with a time limit in seconds.
+/// Runs `command` as a child process with a time limit in seconds.
 pub fn limited_to(command: &Command, seconds: u32) -> Ran {
     let mut limited = Command::new("timeout");
     limited
@@ -78,12 +78,12 @@ pub fn limited_to(command: &Command, seconds: u32) -> Ran {
     finish(limited.output().expect("timeout, of the GNU core utilities, starts"))
 }
 
-/// Returns whether the command `timeout` has ended the run, with either of its two signals.
+/// Returns true if the command `timeout` has ended the child process, with either of its two signals.
 fn is_killed(ran: &Ran) -> bool {
     matches!(ran.code, Some(124 | 137))
 }
 
-/// Formats a description of a run and its result.
+/// Formats a description of a child process and its result.
 pub fn told(what: &str, ran: &Ran) -> String {
     let end = match ran.code {
         _ if is_killed(ran) => "killed, as it took too long".to_owned(),
@@ -93,7 +93,8 @@ pub fn told(what: &str, ran: &Ran) -> String {
     format!("{what}: {end}\n{}{}", ran.stdout, ran.stderr)
 }
 
-/// Returns the command of mcpsim with the words of `line` as arguments, and with the cache directory of all tests.
+/// Returns the command of mcpsim with the words of `line` as arguments. The command uses the cache directory that all
+/// tests share.
 fn simulator(line: &str) -> Command {
     let mut command = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
     command.args(line.split_whitespace());
@@ -109,12 +110,12 @@ pub fn simulate(line: &str) -> Ran {
     limited(&simulator(line))
 }
 
-/// Compiles `source` with `mcpsim cc`. Warnings are errors.
+/// Compiles the C or C++ file `source` with `mcpsim cc`. Compiler warnings are errors.
 pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String> {
     compile_with(source, flags, program, "")
 }
 
-/// Compiles like [`compile`], with `libraries` after the source file.
+/// Compiles `source` as [`compile`] does, with `libraries` after the source file.
 pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str) -> Result<(), String> {
     let is_cxx = source.extension().is_some_and(|end| end == "cc");
     let line = format!("{} {flags} -Wall -Wextra", if is_cxx { "cxx" } else { "cc" });
@@ -130,14 +131,14 @@ pub fn compile_with(source: &Path, flags: &str, program: &Path, libraries: &str)
     })
 }
 
-/// Runs `program` with `arguments` under mcpsim. The time of its code is ignored.
+/// Simulates `program` with `arguments` under mcpsim. The time of the program's code is ignored.
 pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
     let mut command = simulator(&format!("--quiet --compute skip {options}"));
     limited(command.arg(program).arg("--").args(arguments.split_whitespace()))
 }
 
-/// Checks that `program` prints the same lines and has the same Outcome on one worker and on several workers, with
-/// which its ranks run ahead of virtual time.
+/// Checks that `program` prints the same lines and has the same Outcome with one worker thread and with several worker
+/// threads. With several worker threads, ranks run ahead of virtual time.
 pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) -> Result<(), String> {
     let outcome = |workers: u32| {
         let file = program.with_extension(format!("{workers}.json"));
@@ -161,7 +162,7 @@ pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) ->
     Ok(())
 }
 
-/// A real MPI library that is installed.
+/// A real MPI library that is installed on the host.
 pub struct RealMpi {
     pub name: &'static str,
     compiler: &'static str,
@@ -183,8 +184,8 @@ const PROBE: &str = "#include <mpi.h>\n#include <stdio.h>\n\
     if (rank == 0) printf(\"%d\\n\", size);\n    return MPI_Finalize();\n}\n";
 
 impl RealMpi {
-    /// Returns the MPI library of these commands if they exist, or the reason why it cannot run a program of four
-    /// ranks.
+    /// Returns the MPI library of the commands if the commands exist, or the reason why the library cannot run a
+    /// program of four ranks.
     fn find([name, compiler, launcher]: [&'static str; 3]) -> Option<Result<RealMpi, String>> {
         let path = env::var_os("PATH")?;
         let there = |command: &&str| env::split_paths(&path).any(|directory| directory.join(command).is_file());
@@ -204,14 +205,14 @@ impl RealMpi {
         Some(probed.map(|()| mpi))
     }
 
-    /// Compiles `source` with this MPI library.
+    /// Compiles the C or C++ file `source` with this MPI library.
     pub fn compile(&self, source: &Path, program: &Path) -> Result<(), String> {
         self.compile_with(source, program, "")
     }
 
-    /// Compiles like [`RealMpi::compile`], with the words `flags` after the source file.
+    /// Compiles `source` as [`RealMpi::compile`] does, with the words `flags` after the source file.
     pub fn compile_with(&self, source: &Path, program: &Path, flags: &str) -> Result<(), String> {
-        // The programs cause no warnings under mcpsim, but the headers of other MPI libraries may cause some.
+        // The test programs cause no warnings under mcpsim, but the headers of other MPI libraries may cause warnings.
         let is_cxx = source.extension().is_some_and(|end| end == "cc");
         let compiler = if is_cxx { self.compiler.replacen("mpicc", "mpicxx", 1) } else { self.compiler.to_owned() };
         compiled::once(Path::new(&compiler), flags, source, program, || {
@@ -229,15 +230,15 @@ impl RealMpi {
         })
     }
 
-    /// Runs `program` with `arguments`. Repeats a run that does not end, because Open MPI 4.1 sometimes hangs on a busy
-    /// machine.
+    /// Runs `program` with `arguments` under this MPI library. Repeats a run that does not end, because Open MPI 4.1
+    /// sometimes hangs on a busy machine.
     pub fn run(&self, program: &Path, ranks: u32, arguments: &str) -> Ran {
         let run = || limited(&self.launch(program, ranks, arguments));
         let first = run();
         if is_killed(&first) { run() } else { first }
     }
 
-    /// Returns the compiler command for C programs of this MPI library.
+    /// Returns the command that compiles C programs with this MPI library.
     pub fn compiler(&self) -> &'static str {
         self.compiler
     }
@@ -254,9 +255,10 @@ impl RealMpi {
         })
     }
 
-    /// Runs `program` like [`RealMpi::run`], with these environment variables set for its ranks.
+    /// Runs `program` as [`RealMpi::run`] does, with the environment variables `variables` set for its ranks.
     pub fn run_with(&self, program: &Path, ranks: u32, arguments: &str, variables: &[(&str, &Path)]) -> Ran {
-        // The variables are set only for the ranks, because the launcher must not load the ranks' libraries.
+        // The environment variables are set only for the ranks, because the launcher must not load the ranks'
+        // libraries.
         let settings = variables.iter().map(|(name, value)| format!("{name}={}", value.display()));
         let words = arguments.split_whitespace().map(str::to_owned);
         let own: Vec<String> = settings.chain([program.display().to_string()]).chain(words).collect();
@@ -274,8 +276,8 @@ impl RealMpi {
             command.arg("--oversubscribe");
             command.envs(open_mpi_environment());
             command.envs([
-                // One-sided communication must use shared memory or messages, because the default of some Open MPI
-                // versions is wrong.
+                // The setting lets one-sided communication use shared memory or messages, because the default of some
+                // Open MPI versions is wrong.
                 ("OMPI_MCA_osc", "sm,pt2pt"),
                 ("OMPI_MCA_mpi_yield_when_idle", "1"),
                 ("OMPI_MCA_btl", "vader,self,tcp"),
@@ -286,8 +288,8 @@ impl RealMpi {
     }
 }
 
-/// Returns the real MPI libraries of this machine that can run programs. Prints on stderr which libraries cannot, and
-/// if there is no library.
+/// Returns the real MPI libraries of the host that can run programs. Prints on stderr which installed libraries cannot
+/// run programs, and if the host has no library.
 pub fn real_mpis() -> &'static [RealMpi] {
     static FOUND: OnceLock<Vec<RealMpi>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -296,7 +298,7 @@ pub fn real_mpis() -> &'static [RealMpi] {
         let mut found = Vec::new();
         let [open_mpi, mpich, plain] = COMMANDS;
         for commands in [open_mpi, mpich, plain] {
-            // The commands without a suffix belong to a library that was already found.
+            // The MPI commands without a suffix belong to a library that was already found.
             if commands == plain && !found.is_empty() {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Recording and replay of every script that tests run. On the recorded machine the Outcome must be the same, and on
-//! another machine the replay must end.
+//! Recording and replay of every test script. The replay on the recorded machine must have the same Outcome, and the
+//! replay on another machine must end.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use mcpsim::trace::{Header, Machine, Recording, Trace};
 
 use super::{Do, Log, Script, ns};
 
-/// Asserts that the Outcome of `scripts` on `platform` is `expected`, and that the replay of their trace has the same
-/// Outcome.
+/// Asserts that the Outcome of `scripts` on `platform` is `expected`, and that the replay of the scripts' trace has the
+/// same Outcome.
 pub fn check(platform: &Platform, sites: &[Site], scripts: &[Vec<Do>], expected: &Outcome) {
-    // Scripts with these copies are not recorded, because a trace contains collectives instead of their copies.
+    // Scripts with copies of collectives are not recorded, because a trace contains collectives instead of their
+    // copies.
     if scripts.iter().flatten().any(|line| matches!(line, Do::Own(..) | Do::Combine(..))) {
         return;
     }
@@ -48,7 +49,7 @@ pub fn replaying(platform: &Platform) -> Machine {
     Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9), memory: 1e9 }
 }
 
-/// Replays a trace.
+/// Replays the trace `trace` on the platform.
 pub fn replay(trace: &Arc<Trace>, platform: &Platform, sites: &[Site], workers: u32) -> Result<Outcome, RunError> {
     let machine = replaying(platform);
     simulation(platform, sites, workers).run(|rank| trace.program(rank, &machine, 1.0), &Progress::default())
@@ -69,7 +70,7 @@ fn same(found: &Outcome, expected: &Outcome, what: &str) {
     assert!(found == *expected, "{what}: {}\nexpected {}", parts(&found), parts(expected));
 }
 
-/// Returns the same machine with other latencies, so that messages arrive in a different order.
+/// Returns the machine `platform` with other latencies, so that messages arrive in a different order.
 fn slower(platform: &Platform) -> Platform {
     let mut other = platform.clone();
     for (link, more) in other.links.iter_mut().zip([700, 30, 4]) {

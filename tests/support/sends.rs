@@ -1,5 +1,5 @@
-//! Messages that ranks send in a collective: those of mcpsim's prediction, and those that Open MPI's component
-//! `pml_monitoring` counts.
+//! Messages that ranks send in a collective: the messages that mcpsim predicts, and the messages that Open MPI's
+//! component `pml_monitoring` counts.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,8 +10,8 @@ use super::support;
 /// Number of messages and bytes, by sender and receiver.
 pub type Sends = BTreeMap<(u64, u64), (u64, u64)>;
 
-/// Returns the messages of simulated ranks on a machine of this shape with this MPI library, and the selected
-/// algorithm.
+/// Returns the messages of simulated ranks on a machine of shape `shape` with the MPI library `library`, and the
+/// selected algorithm of the collective.
 pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes: u32) -> (Sends, String) {
     let argument = if what.ends_with("barrier") { String::new() } else { format!("bytes = {bytes}") };
     let wait = if what.starts_with('i') { ", \"waitall\"" } else { "" };
@@ -22,7 +22,7 @@ pub fn predicted(directory: &Path, shape: &str, library: &str, what: &str, bytes
     (of_outcome(&ran.stdout), outcome["collectives"][0]["algorithm"].to_string())
 }
 
-/// Returns the messages of the ranks in this JSON output of a run.
+/// Returns the messages of the ranks in the JSON output `json` of a run.
 pub fn of_outcome(json: &str) -> Sends {
     let outcome: serde_json::Value = serde_json::from_str(json).expect("an outcome");
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
@@ -38,7 +38,7 @@ pub fn monitored(directory: &Path, ranks: u32) -> Result<Sends, String> {
     let mut files = 0;
     for entry in fs::read_dir(directory).map_err(|error| error.to_string())?.flatten() {
         files += 1;
-        // Format of a line: I sender receiver "100 bytes" "1 msgs sent" …
+        // A line of the monitoring file has the form: I sender receiver "100 bytes" "1 msgs sent" …
         for line in fs::read_to_string(entry.path()).unwrap_or_default().lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
             if let ["I", from, to, bytes, "bytes", count, ..] = words[..] {
@@ -58,8 +58,9 @@ pub fn monitoring(directory: &Path) -> String {
     )
 }
 
-/// Returns the messages of one call: half of the difference between a run of three calls and a run of one call, because
-/// the first call may send additional messages. An odd or negative difference is an error.
+/// Returns the messages of one collective call: half of the difference between a run of three calls and a run of one
+/// call, because the first call may send additional messages. An odd or negative difference of the message counts is an
+/// error.
 pub fn one_more<K: Ord + Copy>(
     one: &BTreeMap<K, (u64, u64)>,
     three: BTreeMap<K, (u64, u64)>,

@@ -11,7 +11,7 @@ fn is_set(variable: &str) -> bool {
     env::var_os(variable).is_some_and(|value| !value.is_empty() && value != "0")
 }
 
-/// Prints that a test is skipped because the tool `what` is missing. The test fails if MCPSIM_REQUIRE_TOOLS=1.
+/// Prints that a test is skipped because the tool `what` is missing. If MCPSIM_REQUIRE_TOOLS=1, the test fails instead.
 pub fn skipped(what: &str) {
     assert!(!is_set("MCPSIM_REQUIRE_TOOLS"), "skipped: {what}; MCPSIM_REQUIRE_TOOLS is set");
     // The test harness hides the output of `eprintln!` if the test passes.
@@ -28,13 +28,13 @@ pub fn not_allowed(what: &str) {
     let _ = writeln!(std::io::stderr(), "skipped, as this system does not allow it: {what}");
 }
 
-/// Returns whether the program is found in `PATH`.
+/// Returns true if the program `program` is in a directory of `PATH`.
 pub fn is_there(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|place| place.join(program).is_file()))
 }
 
-/// Returns whether long comparisons are requested, as `./check full` does with MCPSIM_TEST_FULL=1. Otherwise prints a
-/// note.
+/// Returns true if long comparisons are requested, as `./check full` does with MCPSIM_TEST_FULL=1. Otherwise the
+/// function prints a note.
 pub fn is_full(what: &str) -> bool {
     let full = is_set("MCPSIM_TEST_FULL");
     if !full {
@@ -54,9 +54,9 @@ pub fn open_mpi_environment() -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns the session directory for Open MPI's launchers. Each launcher creates a directory `ompi.HOST.USER` in it and
-/// removes that directory once it is empty; a launcher that starts at this moment fails. Another directory inside,
-/// which launchers do not remove, prevents the removal.
+/// Returns the session directory for Open MPI's launchers. Each launcher creates a directory `ompi.HOST.USER` in the
+/// session directory and removes that directory when it is empty. A launcher that starts at this moment fails. Another
+/// directory inside `ompi.HOST.USER`, which launchers do not remove, prevents the removal.
 fn session_directory() -> PathBuf {
     let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

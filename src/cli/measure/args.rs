@@ -46,7 +46,7 @@ Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 pub(crate) enum WrittenContention {
     /// Concurrent messages share the bandwidth of the network resources that they use.
     Fair,
-    /// `measured`: the costs of a message depend on the number of concurrent transfers.
+    /// The costs of a message depend on the number of concurrent transfers.
     Measured,
 }
 

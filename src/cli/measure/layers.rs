@@ -37,7 +37,7 @@ use tcp::Tcp;
 /// C header that a library for `--layer` implements.
 const HEADER: &str = include_str!("layers/mcpsim_layer.h");
 
-/// Options for measuring a message transport other than MPI.
+/// Options for measuring a transport other than MPI.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct LayerArgs {
     /// Measure this communication layer in place of MPI, with two ranks: tcp, memory, or a C library of five

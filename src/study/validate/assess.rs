@@ -17,29 +17,32 @@ use super::{
 /// Request to predict a run in seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// Settings of the run.
+    /// Settings of the requested run.
     pub set: Vec<Override>,
-    /// Machine effects that are switched off in the run.
+    /// Machine effects that are switched off in the requested run.
     pub without: Vec<Effect>,
-    /// Label of the run in messages and progress output.
+    /// Label of the requested run in messages and progress output.
     pub label: String,
 }
 
-/// Optional parts of an assessment.
+/// Optional parts of the assessment of a validation case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Number of runs with noise per point, instead of the case's number. Fewer than two runs yield no intervals.
+    /// Number of runs with noise per point, instead of the number in the case file. Fewer than two runs yield no
+    /// prediction intervals.
     pub repeats: Option<u32>,
     /// Machine effects that are switched off one at a time.
     pub effects: Option<&'a [Effect]>,
 }
 
-/// Assesses `case` with each of `models`. `predict` returns the seconds of runs with a model, in the order of the runs.
+/// Assesses the validation case `case` with each communication model in `models`. `predict` returns the predicted
+/// seconds of runs with a model, in the order of the runs.
 ///
-/// All models are calibrated on the same points, so the models are compared at their best.
+/// All communication models are calibrated on the same points, so the models are compared at their best.
 ///
 /// # Errors
-/// Errors of `predict`, a parameter that cannot be calibrated, or a case without points to predict.
+/// The function returns errors of `predict`, and errors about a parameter that cannot be calibrated or a case without
+/// points to predict.
 pub fn assess<E: From<ConfigError>>(
     case: &Case,
     table: &MeasuredTable,
@@ -103,7 +106,7 @@ pub fn assess<E: From<ConfigError>>(
     })
 }
 
-/// Adds intervals, computed from runs with noise, to predicted points.
+/// Adds prediction intervals, computed from runs with noise, to predicted points.
 fn intervals<E>(
     case: &Case,
     repeats: Option<u32>,
@@ -127,7 +130,7 @@ fn intervals<E>(
     Ok(())
 }
 
-/// Returns the contribution of each machine effect in `present`.
+/// Returns the contribution of each machine effect in `present` to the accuracy of predictions.
 fn worth<E: From<ConfigError>>(
     case: &Case,
     points: &CasePoints,
@@ -186,7 +189,7 @@ fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, a
     }
 }
 
-/// Parameters that are calibrated so far.
+/// Parameters of a validation case that are calibrated so far.
 #[derive(Clone, Debug, Default)]
 struct Fits<'a> {
     done: Vec<&'a Calibrate>,
@@ -201,7 +204,7 @@ impl<'a> Fits<'a> {
         fits
     }
 
-    /// Returns the run of `point` with all calibrated parameters.
+    /// Returns the request of the run at `point` with all calibrated parameters.
     fn ask(&self, case: &Case, point: &MeasuredPoint, columns: &[String]) -> Result<Ask, ConfigError> {
         let mut set = point.set.clone();
         for calibrate in self.done.iter().filter(|done| point.is_in(&done.applies_to)) {
@@ -221,7 +224,7 @@ impl<'a> Fits<'a> {
         Ok(Ask { set, label: point.label(columns), ..Ask::default() })
     }
 
-    /// Calibrates another parameter.
+    /// Calibrates a further parameter of the validation case.
     fn add<E: From<ConfigError>>(
         &mut self,
         case: &Case,
@@ -251,7 +254,8 @@ impl<'a> Fits<'a> {
             Ok(ask)
         };
         loop {
-            // The searches for all values of the parameter advance together, so that their runs execute concurrently.
+            // The searches for all values of the parameter advance together, so that the runs of all searches execute
+            // concurrently.
             let mut asks = Vec::new();
             for (_, points, search) in &searches {
                 let Some(value) = search.next() else { continue };
@@ -273,7 +277,7 @@ impl<'a> Fits<'a> {
                 search.tell(value, sum);
             }
         }
-        // A baseline model without such a parameter predicts the same time for all values, and is not calibrated.
+        // A baseline model without the parameter predicts the same time for all values, and is not calibrated.
         if is_baseline && searches.iter().all(|(.., search)| search.is_flat()) {
             return Ok(());
         }
@@ -302,7 +306,7 @@ impl<'a> Fits<'a> {
     }
 }
 
-/// Formats a value with six digits and its unit.
+/// Formats the value of a parameter with six digits and its unit.
 fn text(value: f64, unit: &str) -> String {
     let digits = (5 - value.abs().log10().floor() as i32).clamp(0, 12) as usize;
     let number = format!("{value:.digits$}");
@@ -325,7 +329,8 @@ mod tests {
         [provenance]\napp = \"own\"\n\"app.work\" = \"b\"\n\"app.start\" = \"c\"\n";
     const HEAD: &str = "# source: s\n# machine: m\n# date: d\n# licence: l\nkind,ranks,t\n";
 
-    /// Machine model on which a run takes work / ranks, plus a start time if the run has several ranks.
+    /// Predicts times on a test machine on which a run takes work / ranks, plus a start time if the run has several
+    /// ranks.
     fn model(asks: &[Ask]) -> Result<Vec<f64>, ConfigError> {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
@@ -337,7 +342,8 @@ mod tests {
         let run = |ask: &Ask| {
             let ranks = value(ask, "run.ranks").unwrap();
             let start = if ranks > 1.0 { value(ask, "app.start").unwrap_or(0.0) } else { 0.0 };
-            // Noise adds a tenth per seed, progress by calls the time `calls`, and connections the time `connect`.
+            // Noise adds a tenth to the time per seed, the effect of progress by calls adds the time `calls`, and the
+            // effect of connections adds the time `connect`.
             let noise =
                 value(ask, "app.noise").map_or(1.0, |noise| 1.0 + noise * value(ask, "run.seed").unwrap_or(0.0));
             let calls =
@@ -362,7 +368,8 @@ mod tests {
 
     #[test]
     fn what_is_given_is_calibrated_and_the_rest_is_predicted_with_it() {
-        // The work is 100 and 40 and the start time 5, so predictions are 30 and 15; the measured times are 33 and 12.
+        // The two test programs have the work 100 and 40 and a start time of 5, so predictions are 30 and 15; the
+        // measured times are 33 and 12.
         let found = judged(CASE, "a,1,100\nb,1,40\na,2,55\na,4,33\nb,4,12\n").unwrap();
         let model = &found.models[0];
         let values: Vec<_> = model.calibrated.iter().map(|found| (found.key.as_str(), found.value.as_str())).collect();
@@ -381,8 +388,8 @@ mod tests {
     fn an_interval_holds_measured_runs_or_does_not() {
         let noise = "[interval]\nruns = 3\nset = { app.noise = 0.1 }\n";
         let case = CASE.replace("[provenance]\n", &format!("{noise}[provenance]\n\"app.noise\" = \"n\"\n"));
-        // The work is 100 and the start time 5, so four ranks take 30. With seeds 0 to 2 they take 30, 33 and 36: 33 ±
-        // 4.303 × 3 × √(4/3).
+        // The test program has the work 100 and the start time 5, so a run on four ranks takes 30. With seeds 0 to 2
+        // the runs take 30, 33 and 36: 33 ± 4.303 × 3 × √(4/3).
         let rows = "a,1,100\na,2,55\na,4,33\na,4,47\na,4,90\na,8,17.5\n";
         let found = judged_with(&case, rows, Wanted::default()).unwrap();
         let of = found.points[2].interval.unwrap();
@@ -393,7 +400,7 @@ mod tests {
         let all = found.coverage.unwrap();
         assert_eq!((all.points, all.points_inside, all.runs, all.runs_inside), (2, 2, 4, 3));
         assert_eq!((all.runs_percent(), all.points_percent()), (75.0, 100.0));
-        // The prediction is made without noise.
+        // The prediction of the point is made without noise.
         assert!((found.points[2].predicted_s[0] - 30.0).abs() < 0.01);
         let none = judged_with(&case, rows, Wanted { repeats: Some(0), effects: None }).unwrap();
         assert_eq!((none.coverage, none.points[2].interval), (None, None));
@@ -404,8 +411,8 @@ mod tests {
 
     #[test]
     fn the_errors_of_other_points_say_where_runs_are_likely_to_lie() {
-        // Ten points have two or more ranks. All measurements are 10 % above the prediction, except one that takes
-        // twice as long.
+        // Ten points have two or more ranks. All measured times are 10 % above the prediction, except one time, which
+        // is twice the prediction.
         let row = |ranks: u32| {
             format!("a,{ranks},{}\n", (100.0 / f64::from(ranks) + 5.0) * if ranks == 7 { 2.0 } else { 1.1 })
         };
@@ -416,8 +423,8 @@ mod tests {
         assert_eq!(likely(0), None, "it is given");
         let of =
             |place: usize| likely(place).unwrap().interval_s.map(|bound| bound / found.points[place].predicted_s[0]);
-        // The likely range of the slow point excludes this point, so the point is outside its own range. The upper
-        // bounds of the other ranges are up to 2 times the predictions, the lower bounds 1.1 times.
+        // The likely range of the slow point is derived from the other points, so the slow point is outside its own
+        // range. The upper bounds of the other ranges are up to 2 times the predictions, the lower bounds 1.1 times.
         let slow = likely(6).unwrap();
         assert!(
             (of(6)[0] - 1.1).abs() < 0.01 && (of(6)[1] - 1.1).abs() < 0.01 && slow.measured_inside == 0,
@@ -436,8 +443,8 @@ mod tests {
         let told = "[provenance]\n\"app.connect\" = \"d\"\n\"app.calls\" = \"e\"\n";
         let case =
             CASE.replace("[limit]", &format!("{set}[limit]")).replace("[provenance]\n", &format!("{fitted}{told}"));
-        // The work is 97, the start time 5, and calls take 3. Connections take 4, which is calibrated on eight ranks. The
-        // prediction for four ranks is 24.25 + 5 + 3 + 4.
+        // The test program has the work 97 and the start time 5, and the effect of calls takes 3. Connections take 4,
+        // which is calibrated on eight ranks. The prediction for four ranks is 24.25 + 5 + 3 + 4.
         let present = [Effect::Contention, Effect::Progress];
         let wanted = Wanted { repeats: None, effects: Some(&present) };
         let found = judged_with(&case, "a,1,100\na,2,56.5\na,4,32.25\na,8,24.125\n", wanted).unwrap();
@@ -458,7 +465,7 @@ mod tests {
         let case = Case::load(&Document::parse("case.toml", CASE).unwrap(), "c").unwrap();
         let table = MeasuredTable::parse("m.csv", &format!("{HEAD}a,1,100\na,2,55\na,4,33\n")).unwrap();
         let points = CasePoints::new(&case, &table).unwrap();
-        // The baseline model has no start time.
+        // The baseline model has no start time of a run.
         let predict = |name: &str, asks: &[Ask]| {
             let mut asks = asks.to_vec();
             if name == "baseline" {

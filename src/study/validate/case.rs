@@ -13,126 +13,127 @@ use super::super::axis::over;
 use super::super::file::leaves;
 use super::RowChoice;
 
-/// Content of a case file. Paths are as written, relative to the case file.
+/// Content of a validation case file. Relative paths start at the directory of the case file.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Name of the case file in messages.
+    /// Name of the case file in error messages.
     pub file: String,
-    /// Name of the case.
+    /// Name of the validation case.
     pub name: String,
-    /// Purpose of the case in one or two sentences.
+    /// Purpose of the validation case in one or two sentences.
     pub about: String,
-    /// Application file or real program.
+    /// Application file or real program whose runs were measured.
     pub app: PathBuf,
-    /// Platform file; by default that of the application, otherwise the built-in platform.
+    /// Platform file; by default the platform of the application, otherwise the built-in platform.
     pub platform: Option<PathBuf>,
     /// CSV file of the measured runs.
     pub measured: PathBuf,
-    /// Column that contains the measured seconds.
+    /// Column of the CSV file that contains the measured seconds.
     pub time: String,
-    /// Result of the application that is compared, in seconds; by default the time of the run.
+    /// Result of the application, in seconds, that is compared with the measured times; by default the time of the run.
     pub result: Option<String>,
-    /// Column by whose values errors are also summarised.
+    /// Column of the CSV file by whose values errors are also summarised.
     pub group: Option<String>,
-    /// Machine on which real code is timed, if runs of the case time code. The predictions require this machine.
+    /// Machine on which program code is timed, if runs of the validation case time code. The predictions require this
+    /// machine.
     pub timed_on: Option<String>,
-    /// Columns, each with the setting that gets the value of the column.
+    /// Columns of the CSV file, each with the setting that gets the value of the column.
     pub columns: Vec<(String, String)>,
-    /// Settings that apply to all points.
+    /// Settings that apply to all points of the validation case.
     pub set: Vec<Override>,
-    /// Settings that apply to some points.
+    /// Settings that apply to some points of the validation case.
     pub when: Vec<When>,
-    /// Calibrated parameters, in the order of calibration.
+    /// Calibrated parameters of the validation case, in the order of calibration.
     pub calibrate: Vec<Calibrate>,
-    /// Rows of the table that are used neither for calibration nor for comparison.
+    /// Rows of the CSV file that are used neither for calibration nor for comparison.
     pub leave_out: Vec<LeftOut>,
-    /// Runs with noise, from which the intervals of predictions are computed.
+    /// Runs with noise, from which the prediction intervals are computed.
     pub interval: Option<NoisyRuns>,
-    /// Allowed error, if the case has one.
+    /// Allowed prediction error, if the validation case has one.
     pub limit: Option<Limit>,
-    /// Source of each parameter's value.
+    /// Source of each parameter's value, such as a paper or a measurement.
     pub provenance: BTreeMap<String, String>,
-    /// Content of the figures.
+    /// Content of the figures of the validation case.
     pub plot: Option<Plot>,
 }
 
-/// Additional runs of each point with noise and different seeds.
+/// Additional runs of each point of a validation case with noise and different seeds.
 #[derive(Clone, Debug)]
 pub struct NoisyRuns {
-    /// Number of runs per point.
+    /// Number of runs with noise per point.
     pub runs: u32,
-    /// Settings that only these runs use: the noise of the machine.
+    /// Settings that only runs with noise use: the noise of the machine.
     pub set: Vec<Override>,
 }
 
-/// Settings that apply to some rows of the table.
+/// Settings that apply to some rows of the CSV file of measured runs.
 #[derive(Clone, Debug)]
 pub struct When {
-    /// Rows to which the settings apply.
+    /// Rows of the CSV file to which the settings apply.
     pub rows: RowChoice,
-    /// Settings of these rows.
+    /// Settings of the selected rows.
     pub set: Vec<Override>,
-    /// Factor that multiplies the prediction, if the simulation covers only a part of the run.
+    /// Factor that multiplies the predicted time, if the simulation covers only a part of the measured run.
     pub times: f64,
 }
 
 /// Parameter that is calibrated on measured runs. The parameter has a separate value for each combination of values in
-/// the columns `by`. The value minimises the squared logarithms of the ratios between predictions and measurements of
-/// `rows`.
+/// the columns `by`. The calibrated value minimises the squared logarithms of the ratios between predicted and measured
+/// times of `rows`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrate {
-    /// Setting that gets the calibrated value.
+    /// Setting that gets the calibrated value of the parameter.
     pub key: String,
-    /// Unit that is appended to the value: `s`, `GB/s`.
+    /// Unit that is appended to the parameter's value: `s`, `GB/s`.
     #[serde(default)]
     pub unit: String,
-    /// Rows on which the parameter is calibrated; these rows are not compared.
+    /// Rows of the CSV file on which the parameter is calibrated; these rows are not compared with predictions.
     pub rows: RowChoice,
-    /// Rows whose runs use the parameter; by default all rows.
+    /// Rows of the CSV file whose runs use the parameter; by default all rows.
     #[serde(default)]
     pub applies_to: RowChoice,
-    /// Columns for whose values the parameter has separate values.
+    /// Columns of the CSV file for whose values the parameter has separate values.
     #[serde(default)]
     pub by: Vec<String>,
-    /// Search interval of the calibration: two positive numbers.
+    /// Search interval of the parameter's calibration: two positive numbers.
     pub between: [f64; 2],
 }
 
-/// Rows of the table that are not used.
+/// Rows of the CSV file that are not used.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// Rows that are not used.
+    /// Rows of the CSV file that are not used.
     pub rows: RowChoice,
     /// Reason why the rows are not used.
     pub because: String,
 }
 
-/// Allowed relative error in percent.
+/// Allowed relative prediction error in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// Limit of the mean absolute error.
+    /// Limit of the mean absolute prediction error.
     pub mean_percent: f64,
-    /// Limit of the greatest absolute error.
+    /// Limit of the greatest absolute prediction error.
     pub max_percent: f64,
-    /// The limits do not apply to points whose measured runs deviate by more than this percentage from their median,
-    /// because no prediction can be closer to such runs than they are to each other.
+    /// Greatest deviation of a point's measured runs from their median in percent. The limits of the error do not apply
+    /// to points with a greater deviation, because no prediction can be close to all of their runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_spread_percent: Option<f64>,
 }
 
-/// Content of the figures of a case.
+/// Content of the figures of a validation case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plot {
-    /// Column of the horizontal axis.
+    /// Column of the CSV file that is the horizontal axis of the figures.
     pub x: String,
-    /// Columns whose values form separate curves.
+    /// Columns of the CSV file whose values form separate curves.
     #[serde(default)]
     pub curves: Vec<String>,
-    /// Columns whose values form separate figures.
+    /// Columns of the CSV file whose values form separate figures.
     #[serde(default)]
     pub figures: Vec<String>,
 }
@@ -182,7 +183,7 @@ struct NoisyForm {
     set: Table,
 }
 
-/// Maximum number of runs per point.
+/// Maximum number of runs with noise per point.
 const MOST_RUNS: u32 = 10_000;
 
 fn once() -> f64 {
@@ -190,10 +191,10 @@ fn once() -> f64 {
 }
 
 impl Case {
-    /// Reads the case in `document`. `folder` is the default name of the case.
+    /// Reads the validation case in `document`. `folder` is the default name of the case.
     ///
     /// # Errors
-    /// The content of the file is invalid.
+    /// The content of the case file is invalid.
     pub fn load(document: &Document, folder: &str) -> Result<Case, ConfigError> {
         let form: Form = document.deserialize()?;
         let place = |error: ConfigError| ConfigError::new(format!("{}: {error}", document.name()));
@@ -273,7 +274,7 @@ impl Case {
         Ok(case)
     }
 
-    /// Checks that the file states the source of every parameter.
+    /// Checks that the case file states the source of every parameter.
     fn check_provenance(&self, document: &Document) -> Result<(), ConfigError> {
         let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set));
         let noise = self.interval.iter().flat_map(|interval| &interval.set);
@@ -287,13 +288,13 @@ impl Case {
         }
     }
 
-    /// Returns whether tables show a column: the column sets a key, or errors are grouped by it. Other columns follow
-    /// from the shown columns, or only select rows.
+    /// Returns true if result tables show a column of the CSV file: the column sets a key, or errors are grouped by the
+    /// column. Other columns follow from the shown columns, or only select rows.
     pub fn shows(&self, column: &str) -> bool {
         self.columns.iter().any(|(own, _)| own == column) || self.group.as_deref() == Some(column)
     }
 
-    /// Returns the columns that identify points: columns that set keys, select rows, or group errors.
+    /// Returns the columns of the CSV file that identify points: columns that set keys, select rows, or group errors.
     pub fn told_apart_by(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.columns.iter().map(|(column, _)| column.as_str()).collect();
         let rows = self.when.iter().map(|when| &when.rows).chain(self.leave_out.iter().map(|left| &left.rows));
@@ -310,7 +311,7 @@ impl Case {
     }
 }
 
-/// Returns the settings in a table with dotted keys.
+/// Returns the settings in a TOML table with dotted keys.
 fn settings(table: Table) -> Result<Vec<Override>, ConfigError> {
     let setting =
         |(key, value): (String, toml::Value)| Override::parse(&format!("{key}=0")).map(|_| over(&key, &value));

@@ -1,5 +1,5 @@
-//! Contribution of each machine effect to the accuracy: errors with one effect switched off, and with all effects
-//! switched off.
+//! Contribution of each machine effect to the accuracy of predictions: errors with one effect switched off, and with
+//! all effects switched off.
 
 use std::collections::BTreeMap;
 
@@ -9,39 +9,40 @@ use crate::platform::Effect;
 
 use super::{Calibrate, ErrorSummary, ValidatedPoint};
 
-/// Contributions of the machine effects of a case, except effects that are calibrated on the case.
+/// Contributions of the machine effects in a validation case, except effects that are calibrated on the case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EffectsFound {
-    /// Keys of effects that are not assessed, because they are calibrated on the case.
+    /// Keys of effects that are not assessed, because the case calibrates them.
     pub left_out: Vec<String>,
-    /// Errors with all effects, without each effect, and without all effects, in this order.
+    /// Prediction errors with all machine effects, without each effect, and without all effects, in this order.
     pub rows: Vec<EffectErrors>,
 }
 
-/// Errors of a case with an effect switched off.
+/// Prediction errors of a validation case with a machine effect switched off.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EffectErrors {
-    /// Key of the effect that is switched off; `nothing` if all effects are on, and `all` if all are off.
+    /// Key of the effect that is switched off; `nothing` if all effects are on, and `all` if all effects are off.
     pub without: String,
     /// Description of the machine without the effect.
     pub about: String,
-    /// Errors over all compared points.
+    /// Prediction errors over all compared points.
     pub all: ErrorSummary,
-    /// Errors over each group of points.
+    /// Prediction errors over each group of points.
     pub groups: BTreeMap<String, ErrorSummary>,
-    /// Prediction of each point in seconds, including the points used for calibration.
+    /// Predicted time of each point in seconds, including the points used for calibration.
     pub predicted_s: Vec<f64>,
 }
 
-/// Returns whether a calibrated parameter sets a machine effect or a corresponding application setting. The last word
-/// of such a parameter's key names an effect.
+/// Returns true if a calibrated parameter sets a machine effect or a corresponding application setting. The last word
+/// of the parameter's key names the effect.
 pub(super) fn states_an_effect(calibrate: &Calibrate) -> bool {
     const OF_APPLICATIONS: [&str; 3] = ["slowdown", "capacity", "connect"];
     let last = calibrate.key.rsplit('.').next().unwrap_or_default();
     Effect::ALL.iter().any(|effect| effect.name() == last) || OF_APPLICATIONS.contains(&last)
 }
 
-/// Returns the rows of [`EffectsFound`] to compute: their names, descriptions and the effects that are switched off.
+/// Returns the rows of [`EffectsFound`] to compute: the name and description of each row, and the effects that are
+/// switched off.
 pub(super) fn wanted(present: &[Effect]) -> Vec<(&'static str, &'static str, Vec<Effect>)> {
     let mut all = vec![("nothing", "the machine as stated", Vec::new())];
     all.extend(present.iter().map(|effect| (effect.name(), effect.without(), vec![*effect])));
@@ -52,7 +53,7 @@ pub(super) fn wanted(present: &[Effect]) -> Vec<(&'static str, &'static str, Vec
 }
 
 impl EffectErrors {
-    /// Returns the errors of the predictions `predicted_s` of `points`, grouped by the column `group`.
+    /// Returns the errors of the predicted times `predicted_s` of `points`, grouped by the column `group`.
     pub(super) fn of(
         (without, about): (&str, &str),
         points: &[ValidatedPoint],

@@ -1,13 +1,13 @@
-//! One-dimensional fits: search for the parameter value whose predictions are nearest to the measurements.
+//! One-dimensional fits: search for the parameter value whose predicted times are nearest to the measured times.
 
-/// Number of iterations, which reduce a search interval of 1 : 10^6 to a hundred-thousandth.
+/// Number of iterations of the search, which reduce a search interval of 1 : 10^6 to a hundred-thousandth.
 const STEPS: usize = 30;
 
 /// Golden-section search (Kiefer 1953) for the minimum of a unimodal function of ln x. The caller evaluates the
 /// function, so that several searches can advance concurrently.
 #[derive(Clone, Debug)]
 pub(super) struct GoldenSection {
-    /// Logarithms of the ends of the search interval.
+    /// Logarithms of the bounds of the search interval.
     ends: (f64, f64),
     whole: (f64, f64),
     /// Interior points of the search interval, each with its function value.
@@ -17,11 +17,11 @@ pub(super) struct GoldenSection {
     range: (f64, f64),
 }
 
-/// (√5 − 1) / 2.
+/// Ratio of the golden section, (√5 − 1) / 2.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 impl GoldenSection {
-    /// Creates a search between two positive values.
+    /// Creates a search for a parameter between two positive values.
     pub fn new(least: f64, most: f64) -> GoldenSection {
         let ends = (least.ln(), most.ln());
         GoldenSection { ends, whole: ends, inside: [None; 2], steps: 0, range: (f64::INFINITY, f64::NEG_INFINITY) }
@@ -59,18 +59,18 @@ impl GoldenSection {
         }
     }
 
-    /// Returns the best parameter value.
+    /// Returns the best parameter value that was evaluated.
     pub fn best(&self) -> f64 {
         ((self.ends.0 + self.ends.1) / 2.0).exp()
     }
 
-    /// Returns whether the function had the same value for all parameter values.
+    /// Returns true if the function had the same value for all parameter values.
     pub fn is_flat(&self) -> bool {
         self.range.0 == self.range.1
     }
 
-    /// Returns whether the best parameter value is at an end of the search interval, so that a better value may be
-    /// outside.
+    /// Returns true if the best parameter value is at a bound of the search interval, so that a better value may be
+    /// outside the interval.
     pub fn at_an_end(&self) -> bool {
         let near = (self.whole.1 - self.whole.0) * 1e-3;
         self.ends.0 - self.whole.0 < near || self.whole.1 - self.ends.1 < near

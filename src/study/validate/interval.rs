@@ -8,41 +8,42 @@ use crate::engine::NextValue;
 use super::assess::Ask;
 use super::{MeasuredPoint, ValidatedPoint};
 
-/// Interval of a point's prediction.
+/// Prediction interval of a validated point.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PointInterval {
-    /// Number of predicted runs with noise.
+    /// Number of simulated runs with noise.
     pub runs: u32,
-    /// Mean of the predictions, seconds.
+    /// Mean of the predicted times, seconds.
     pub mean_s: f64,
-    /// Standard deviation of the predictions, seconds.
+    /// Standard deviation of the predicted times, seconds.
     pub deviation_s: f64,
     /// Bounds that contain a further predicted run with a probability of 95 %, seconds.
     pub interval_s: [f64; 2],
-    /// Number of measured runs inside the bounds.
+    /// Number of measured runs inside the prediction interval.
     pub measured_inside: usize,
 }
 
-/// Likely range of a point's measured runs, derived from the errors of the case's other points. The range includes
-/// model errors as far as the other points show them. Measurements of the point do not affect its range.
+/// Likely range of a point's measured runs, derived from the prediction errors of the other points of the validation
+/// case. The range includes model errors as far as the other points show such errors. Measured times of the point do
+/// not affect the point's range.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LikelyRange {
-    /// Bounds that contain 95 % of the runs if the point's errors are like those of the other points, seconds.
+    /// Bounds that contain 95 % of the measured runs if the point's errors are like those of the other points, seconds.
     pub interval_s: [f64; 2],
-    /// Number of measured runs inside the bounds.
+    /// Number of measured runs inside the likely range.
     pub measured_inside: usize,
 }
 
-/// Least number of other points from which a range is derived.
+/// Least number of other points from which a likely range is derived.
 const LEAST_OTHERS: usize = 8;
 
 impl LikelyRange {
-    /// Returns the range of each of `points`, whose measured runs are in `measured`; `None` with too few other
-    /// predicted points.
+    /// Returns the likely range of every point in `points`, whose measured runs are in `measured`; `None` with too few
+    /// other predicted points.
     ///
-    /// The method is split-conformal prediction (Vovk, Gammerman and Shafer 2005), excluding one point at a time. The
-    /// bounds are ratios of measured runs to predictions. Each of the n other points has a least and a greatest ratio;
-    /// the bounds are the values at position (n + 1) / 40 from below and from above.
+    /// The method for likely ranges is split-conformal prediction (Vovk, Gammerman and Shafer 2005), excluding one
+    /// point at a time. The bounds of a range are ratios of measured runs to predictions. Each of the n other points
+    /// has a least and a greatest ratio; the bounds are the values at position (n + 1) / 40 from below and from above.
     pub(super) fn of(points: &[ValidatedPoint], measured: &[&MeasuredPoint]) -> Vec<Option<LikelyRange>> {
         let range = |place: usize| {
             let others = (0..points.len()).filter(|&other| other != place && !points[other].given);
@@ -66,21 +67,21 @@ impl LikelyRange {
     }
 }
 
-/// Share of the measured runs inside the intervals of predicted points.
+/// Share of the measured runs inside the prediction intervals of predicted points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Coverage {
-    /// Number of predicted points that have an interval.
+    /// Number of predicted points that have a prediction interval.
     pub points: usize,
-    /// Number of points whose median measurement is inside their interval.
+    /// Number of points whose median measured time is inside their prediction interval.
     pub points_inside: usize,
-    /// Number of measured runs of the points with an interval.
+    /// Number of measured runs of the points with a prediction interval.
     pub runs: usize,
-    /// Number of measured runs inside their point's interval.
+    /// Number of measured runs inside the prediction interval of their point.
     pub runs_inside: usize,
 }
 
 impl PointInterval {
-    /// Computes the interval of `point` from at least two `predictions`.
+    /// Computes the prediction interval of `point` from at least two predicted times in `predictions`.
     pub(super) fn of(predictions: &[f64], point: &MeasuredPoint) -> PointInterval {
         let next = NextValue::of(predictions);
         let inside = |seconds: f64| next.interval[0] <= seconds && seconds <= next.interval[1];
@@ -95,12 +96,12 @@ impl PointInterval {
 }
 
 impl Coverage {
-    /// Returns the coverage of the intervals from runs with noise; `None` without intervals.
+    /// Returns the coverage of the prediction intervals from runs with noise; `None` without such intervals.
     pub(super) fn of_noise(points: &[ValidatedPoint]) -> Option<Coverage> {
         Coverage::of(points, |point| point.interval.map(|of| (of.interval_s, of.measured_inside)))
     }
 
-    /// Returns the coverage of the likely ranges; `None` without ranges.
+    /// Returns the coverage of the likely ranges; `None` without likely ranges.
     pub(super) fn of_likely(points: &[ValidatedPoint]) -> Option<Coverage> {
         Coverage::of(points, |point| point.likely.map(|of| (of.interval_s, of.measured_inside)))
     }
@@ -119,18 +120,18 @@ impl Coverage {
         (found.points > 0).then_some(found)
     }
 
-    /// Returns the share of measured runs inside their intervals, percent.
+    /// Returns the share of measured runs inside their prediction intervals, percent.
     pub fn runs_percent(&self) -> f64 {
         self.runs_inside as f64 / self.runs as f64 * 100.0
     }
 
-    /// Returns the share of points whose median is inside their interval, percent.
+    /// Returns the share of points whose median measured time is inside their prediction interval, percent.
     pub fn points_percent(&self) -> f64 {
         self.points_inside as f64 / self.points as f64 * 100.0
     }
 }
 
-/// Returns `runs` requests like `ask`, with the settings `noise` and the seeds from 0.
+/// Returns `runs` run requests like `ask`, with the settings `noise` and the seeds from 0.
 pub(super) fn noisy(ask: &Ask, noise: &[Override], runs: u32) -> Vec<Ask> {
     let seeded = |seed: u32| {
         let seed = Override::parse(&format!("run.seed={seed}")).expect("a key of a run");

@@ -6,26 +6,27 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord};
 
 use crate::config::ConfigError;
 
-/// Keys that the comments must contain.
+/// Keys that the comments of the table must contain.
 const TOLD: [&str; 4] = ["source", "machine", "date", "licence"];
 
 /// Table of text cells with named columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasuredTable {
-    /// Name of the file in messages.
+    /// Name of the table's file in error messages.
     pub name: String,
-    /// Keys and values in the comments: `source`, `machine`, `date`, `licence` and others.
+    /// Keys and values in the comments of the table: `source`, `machine`, `date`, `licence` and others.
     pub told: BTreeMap<String, String>,
     columns: Vec<String>,
     rows: Vec<(u64, Vec<String>)>,
 }
 
 impl MeasuredTable {
-    /// Parses `text`: lines `# key: value`, a row of column names, then one row per run. `name` is the file name in
-    /// messages.
+    /// Parses the table of measured runs `text`: lines `# key: value`, a row of column names, then one row per run.
+    /// `name` is the file name in error messages.
     ///
     /// # Errors
-    /// Missing comments or rows, rows of different lengths, or a column without a name or with a duplicate name.
+    /// Comments or rows of the table are missing, rows have different lengths, or a column has no name or a duplicate
+    /// name.
     pub fn parse(name: &str, text: &str) -> Result<MeasuredTable, ConfigError> {
         let wrong = |what: String| ConfigError::new(format!("{name}{what}"));
         let told = comments(text);
@@ -53,15 +54,16 @@ impl MeasuredTable {
         Ok(MeasuredTable { name: name.to_owned(), told, columns, rows })
     }
 
-    /// Returns the names of the columns.
+    /// Returns the names of the table's columns.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Returns the index of the column with this name.
+    /// Returns the index of the table column with the name `column`.
     ///
     /// # Errors
-    /// No column has this name. The message names `asked`, which is the key that refers to the column.
+    /// No column of the table has the name `column`. The error message names `asked`, which is the key that refers to
+    /// the column.
     pub fn column(&self, column: &str, asked: &str) -> Result<usize, ConfigError> {
         self.columns.iter().position(|other| other == column).ok_or_else(|| {
             let all = self.columns.join(", ");
@@ -69,15 +71,15 @@ impl MeasuredTable {
         })
     }
 
-    /// Iterates over the rows with their line numbers.
+    /// Iterates over the rows of the table with their line numbers.
     pub fn rows(&self) -> impl Iterator<Item = (u64, &[String])> {
         self.rows.iter().map(|(line, cells)| (*line, cells.as_slice()))
     }
 
-    /// Parses a cell as seconds.
+    /// Parses a table cell as seconds.
     ///
     /// # Errors
-    /// The cell is not a finite positive number.
+    /// The table cell is not a finite positive number.
     pub fn seconds(&self, line: u64, column: usize, cell: &str) -> Result<f64, ConfigError> {
         let seconds = cell.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         seconds.ok_or_else(|| {
@@ -89,7 +91,7 @@ impl MeasuredTable {
     }
 }
 
-/// Parses comments of the form `# key: value`. A continuation line is indented by more than one blank.
+/// Parses table comments of the form `# key: value`. A continuation line is indented by more than one blank.
 fn comments(text: &str) -> BTreeMap<String, String> {
     let mut told: BTreeMap<String, String> = BTreeMap::new();
     let mut last = String::new();

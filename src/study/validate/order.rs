@@ -1,25 +1,26 @@
-//! Comparison of the predicted order of points with their measured order. The order matters if a model is used to
-//! select the fastest point.
+//! Comparison of the predicted order of a case's points with the measured order. The order matters if a user selects
+//! the fastest point by predictions.
 
 use serde::Serialize;
 
-/// Agreement of a model's order with the measured order, in each group of at least three points.
+/// Agreement of a communication model's order of points with the measured order, in each group of at least three
+/// points.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OrderFound {
-    /// Number of groups with at least three points.
+    /// Number of groups of points with at least three points.
     pub groups: usize,
-    /// Number of groups in which the point predicted to be fastest was also measured to be fastest.
+    /// Number of groups in which the point with the least predicted time also has the least measured time.
     pub best_found: usize,
-    /// Largest excess of the measured time of the point predicted to be fastest over the least measured time, in
-    /// percent.
+    /// Largest excess of the measured time of the point with the least predicted time over the least measured time of
+    /// its group, in percent.
     pub lost_percent: f64,
     /// Spearman's rank correlation of predicted and measured times, as the mean over groups.
     pub rank_correlation: f64,
 }
 
 impl OrderFound {
-    /// Compares the orders in `groups` of points, each with its measured and predicted time. Returns `None` without a
-    /// group of three points.
+    /// Compares the predicted and the measured order in the groups of points `groups`, each with its measured and
+    /// predicted time. Returns `None` without a group of three points.
     pub fn of(groups: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Option<OrderFound> {
         let mut found = OrderFound { groups: 0, best_found: 0, lost_percent: 0.0, rank_correlation: 0.0 };
         for points in groups.into_iter().filter(|points| points.len() >= 3) {
@@ -36,7 +37,7 @@ impl OrderFound {
     }
 }
 
-/// Returns Spearman's rank correlation. Equal values share the mean of their ranks.
+/// Returns Spearman's rank correlation of predicted and measured times. Equal values share the mean of their ranks.
 fn spearman(points: &[(f64, f64)]) -> f64 {
     let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
         let rank = |point: &(f64, f64)| {
@@ -65,7 +66,7 @@ mod tests {
         let found = OrderFound::of([right.clone(), wrong, few.clone()]).unwrap();
         assert_eq!((found.groups, found.best_found), (2, 1));
         assert!((found.lost_percent - 10.0).abs() < 1e-9);
-        // The correlations of the two groups are 1 and 1 - 6 × 2 / (4 × 15) = 0.8.
+        // The rank correlations of the two groups are 1 and 1 - 6 × 2 / (4 × 15) = 0.8.
         assert!((found.rank_correlation - 0.9).abs() < 1e-12, "{found:?}");
         assert_eq!(OrderFound::of([few]), None);
         let reversed = right.into_iter().map(|(measured, predicted)| (measured, -predicted)).collect();

@@ -1,4 +1,5 @@
-//! Points of a case, formed from its measured runs. Runs with the same settings are repetitions of one point.
+//! Points of a validation case, formed from the measured runs of the case. Runs with the same settings are repetitions
+//! of one point.
 
 use std::collections::BTreeMap;
 
@@ -6,56 +7,56 @@ use crate::config::{ConfigError, Override};
 
 use super::{Case, Cells, MeasuredTable, RowChoice};
 
-/// Role of a point in the validation.
+/// Role of a point in a validation case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The point is used for calibration.
     Given,
-    /// The point is predicted and compared with its measurements.
+    /// The point is predicted, and the prediction is compared with the point's measured times.
     Predicted,
-    /// The point is not used, for this reason.
+    /// The point is not used, for the stated reason.
     LeftOut(String),
 }
 
-/// Point of a case: measured runs with the same settings.
+/// Point of a validation case: measured runs with the same settings.
 #[derive(Clone, Debug)]
 pub struct MeasuredPoint {
-    /// Cells that identify the point, by column.
+    /// Table cells that identify the point, by column.
     pub cells: BTreeMap<String, String>,
-    /// Measured seconds of each run, in increasing order.
+    /// Measured seconds of each run of the point, in increasing order.
     pub seconds: Vec<f64>,
-    /// Line number of the point's first run in the table.
+    /// Line number of the point's first run in the table of measured runs.
     pub line: u64,
-    /// Role of the point.
+    /// Role of the point in the validation.
     pub role: Role,
-    /// Settings of the point, without calibrated parameters.
+    /// Settings of the point's runs, without calibrated parameters.
     pub set: Vec<Override>,
-    /// Factor that multiplies the point's prediction.
+    /// Factor that multiplies the point's predicted time.
     pub times: f64,
 }
 
-/// All points of a case.
+/// All points of a validation case.
 #[derive(Clone, Debug)]
 pub struct CasePoints {
-    /// Columns that identify points, in the order of the table.
+    /// Columns that identify points, in the order of the table of measured runs.
     pub columns: Vec<String>,
-    /// Points in the order of their first rows.
+    /// Points in the order of their first rows in the table of measured runs.
     pub all: Vec<MeasuredPoint>,
 }
 
 impl MeasuredPoint {
-    /// Returns whether `choice` selects the rows of this point.
+    /// Returns true if `choice` selects the table rows of this point.
     pub fn is_in(&self, choice: &RowChoice) -> bool {
         choice.holds(|column| self.cells.get(column).map(String::as_str))
     }
 
-    /// Returns the median of the measured runs.
+    /// Returns the median of the point's measured times.
     pub fn median(&self) -> f64 {
         let (count, middle) = (self.seconds.len(), self.seconds.len() / 2);
         if count % 2 == 1 { self.seconds[middle] } else { (self.seconds[middle - 1] + self.seconds[middle]) / 2.0 }
     }
 
-    /// Returns a label such as "split=slabs ranks=8" with the values of these columns.
+    /// Returns a label of the point such as "split=slabs ranks=8" with the values of the columns `columns`.
     pub fn label<'a>(&self, columns: impl IntoIterator<Item = &'a String>) -> String {
         let pairs = columns.into_iter().filter_map(|column| Some(format!("{column}={}", self.cells.get(column)?)));
         pairs.collect::<Vec<_>>().join(" ")
@@ -63,10 +64,10 @@ impl MeasuredPoint {
 }
 
 impl CasePoints {
-    /// Creates the points of `case` from the measured runs in `table`.
+    /// Creates the points of the validation case `case` from the measured runs in `table`.
     ///
     /// # Errors
-    /// The table lacks a column, or a cell is not a time.
+    /// The table of measured runs lacks a column, or a cell is not a time.
     pub fn new(case: &Case, table: &MeasuredTable) -> Result<CasePoints, ConfigError> {
         let time = table.column(&case.time, &format!("time of {}", case.file))?;
         let mut apart = Vec::new();

@@ -1,16 +1,16 @@
-//! Selection of table rows by the values of their columns.
+//! Selection of rows in the table of measured runs by the values of their columns.
 
 use serde::Deserialize;
 use toml::Value;
 
-/// Conditions on the columns of a row. Without conditions every row is selected.
+/// Conditions on the columns of a table row. Without conditions every row is selected.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(transparent)]
 pub struct RowChoice {
     columns: std::collections::BTreeMap<String, Cells>,
 }
 
-/// Values that a cell may have.
+/// Values that a table cell may have.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(from = "Value")]
 pub struct Cells(Vec<String>);
@@ -26,12 +26,12 @@ impl From<Value> for Cells {
 }
 
 impl Cells {
-    /// Creates a set of allowed values.
+    /// Creates a set of allowed values of a table cell.
     pub fn new(texts: impl IntoIterator<Item = String>) -> Self {
         Cells(texts.into_iter().collect())
     }
 
-    /// Returns whether `cell` is equal to one of the values as text or as number, or is in an inclusive range such as
+    /// Returns true if `cell` is equal to an allowed value as text or as number, or is in an inclusive range such as
     /// `1..8`.
     fn holds(&self, cell: &str) -> bool {
         let number = cell.parse::<f64>().ok();
@@ -48,18 +48,18 @@ impl Cells {
 }
 
 impl RowChoice {
-    /// Adds the condition that the cell in `column` is one of `cells`.
+    /// Adds the condition that the table cell in `column` is one of `cells`.
     pub fn and(mut self, column: &str, cells: Cells) -> Self {
         self.columns.insert(column.to_owned(), cells);
         self
     }
 
-    /// Returns the columns that have conditions.
+    /// Returns the table columns that have conditions.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.columns.keys().map(String::as_str)
     }
 
-    /// Returns whether a row is selected. `cell` returns the row's cell in a column.
+    /// Returns true if a table row is selected. `cell` returns the cell of the row in a column.
     pub fn holds<'a>(&self, cell: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.columns.iter().all(|(column, cells)| cell(column).is_some_and(|cell| cells.holds(cell)))
     }

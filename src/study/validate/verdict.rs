@@ -1,4 +1,4 @@
-//! Results of a validation. The tables, figures and JSON output use only these results.
+//! Results of a validation. The tables, figures and JSON output use only the type [`Validation`].
 
 use std::collections::BTreeMap;
 
@@ -6,55 +6,55 @@ use serde::Serialize;
 
 use super::{Coverage, EffectsFound, LikelyRange, Limit, OrderFound, Plot, PointInterval};
 
-/// Results of a case. The README describes the JSON form.
+/// Results of a validation case. The README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Validation {
     /// Version of mcpsim that wrote the results.
     pub mcpsim: String,
-    /// Name of the case.
+    /// Name of the validation case.
     pub case: String,
-    /// Purpose of the case.
+    /// Purpose of the validation case.
     pub about: String,
     /// Comments in the table of measured runs.
     pub measured: BTreeMap<String, String>,
     /// Source of each parameter's value.
     pub provenance: BTreeMap<String, String>,
-    /// Allowed error of the case.
+    /// Allowed error of the validation case.
     pub limit: Option<Limit>,
-    /// Columns that tables show: columns that set keys or group errors.
+    /// Columns that result tables show: columns that set keys or group errors.
     pub columns: Vec<String>,
-    /// Content of the figures.
+    /// Content of the figures of the validation case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plot: Option<Plot>,
-    /// Errors of the models; mcpsim's own model is first.
+    /// Prediction errors of the communication models; mcpsim's own model is first.
     pub models: Vec<ModelErrors>,
-    /// Points that are compared or used for calibration, in the order of the table.
+    /// Points that are compared or used for calibration, in the order of the table of measured runs.
     pub points: Vec<ValidatedPoint>,
-    /// Number of points that are not used, by reason.
+    /// Number of points that are not used, by the reason.
     pub left_out: BTreeMap<String, usize>,
-    /// Share of measured runs inside the intervals of predictions, if there are intervals.
+    /// Share of measured runs inside the prediction intervals, if the case has intervals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,
     /// Share of measured runs inside the likely ranges of their points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<Coverage>,
-    /// Contribution of each machine effect, if the user requests it.
+    /// Contribution of each machine effect to the accuracy of predictions, if the user requests these contributions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effects: Option<EffectsFound>,
 }
 
-/// Errors of one model.
+/// Prediction errors of one communication model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelErrors {
-    /// Name of the model.
+    /// Name of the communication model.
     pub model: String,
-    /// Parameters that were calibrated for the model.
+    /// Parameters that were calibrated for the communication model.
     pub calibrated: Vec<Calibrated>,
-    /// Errors over all compared points.
+    /// Prediction errors over all compared points.
     pub all: ErrorSummary,
-    /// Errors over each group of points.
+    /// Prediction errors over each group of points.
     pub groups: BTreeMap<String, ErrorSummary>,
-    /// Agreement of the model's order of points with the measured order, within groups.
+    /// Agreement of the model's order of points with the measured order, within groups of points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<OrderFound>,
 }
@@ -62,58 +62,58 @@ pub struct ModelErrors {
 /// A parameter calibrated on measured runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibrated {
-    /// Setting that gets the value.
+    /// Setting that gets the calibrated value.
     pub key: String,
-    /// Columns and cells for which this value of the parameter applies.
+    /// Columns and cells of the table for which this value of the parameter applies.
     pub by: BTreeMap<String, String>,
-    /// Calibrated value with its unit.
+    /// Calibrated value of the parameter with its unit.
     pub value: String,
     /// Number of points on which the parameter was calibrated.
     pub points: usize,
-    /// Root mean square of the relative errors that remain at these points, in percent.
+    /// Root mean square of the relative errors that remain at the calibration points, in percent.
     pub residual_percent: f64,
 }
 
-/// Summary of the relative errors of several points, in percent.
+/// Summary of the relative prediction errors of several points, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ErrorSummary {
-    /// Number of points.
+    /// Number of points in the summary.
     pub points: usize,
-    /// Mean of the absolute errors.
+    /// Mean of the absolute prediction errors.
     pub mean_percent: f64,
-    /// Greatest absolute error.
+    /// Greatest absolute prediction error.
     pub max_percent: f64,
-    /// Mean of the signed errors: the common bias.
+    /// Mean of the signed prediction errors, which is the common bias.
     pub bias_percent: f64,
 }
 
-/// Results of a point.
+/// Results of a validated point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValidatedPoint {
-    /// Cells that identify the point, by column.
+    /// Table cells that identify the point, by column.
     pub values: BTreeMap<String, String>,
     /// True if the point was used for calibration; the error statistics then exclude it.
     pub given: bool,
-    /// Median of the measured times, seconds.
+    /// Median of the point's measured times, seconds.
     pub measured_s: f64,
-    /// Least measured time, seconds.
+    /// Least measured time of the point, seconds.
     pub measured_min_s: f64,
-    /// Greatest measured time, seconds.
+    /// Greatest measured time of the point, seconds.
     pub measured_max_s: f64,
-    /// Number of measured runs.
+    /// Number of measured runs of the point.
     pub runs: usize,
-    /// Predicted time of each model in seconds, in the order of the models.
+    /// Predicted time of the point with each communication model in seconds, in the order of the models.
     pub predicted_s: Vec<f64>,
-    /// Interval of mcpsim's own prediction, if the case states noise.
+    /// Prediction interval of mcpsim's own model, if the validation case states noise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<PointInterval>,
-    /// Likely range of the point's runs, derived from the errors of the case's other points.
+    /// Likely range of the point's measured runs, derived from the prediction errors of the other points in the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<LikelyRange>,
 }
 
 impl ErrorSummary {
-    /// Summarises `errors` in percent.
+    /// Summarises the prediction errors `errors` in percent.
     pub fn over(errors: impl IntoIterator<Item = f64>) -> ErrorSummary {
         let errors: Vec<f64> = errors.into_iter().collect();
         let mean = |sum: f64| if errors.is_empty() { 0.0 } else { sum / errors.len() as f64 };
@@ -127,12 +127,12 @@ impl ErrorSummary {
 }
 
 impl ValidatedPoint {
-    /// Returns the relative error of a model's prediction: predicted / measured − 1, in percent.
+    /// Returns the relative error of a communication model's predicted time: predicted / measured − 1, in percent.
     pub fn error_percent(&self, model: usize) -> f64 {
         (self.predicted_s[model] / self.measured_s - 1.0) * 100.0
     }
 
-    /// Returns the largest deviation of the measured runs from their median, in percent.
+    /// Returns the largest deviation of the point's measured runs from their median, in percent.
     pub fn spread_percent(&self) -> f64 {
         let off = |seconds: f64| (seconds / self.measured_s - 1.0).abs() * 100.0;
         off(self.measured_min_s).max(off(self.measured_max_s))
@@ -140,7 +140,8 @@ impl ValidatedPoint {
 }
 
 impl Validation {
-    /// Returns whether the errors of mcpsim's own model are within the limit; true if the case has no limit.
+    /// Returns true if the prediction errors of mcpsim's own model are within the allowed error; true if the case
+    /// allows any error.
     pub fn passes(&self) -> bool {
         let Some(limit) = self.limit else { return true };
         let judged = match limit.max_spread_percent {
@@ -150,8 +151,8 @@ impl Validation {
         judged.points > 0 && judged.mean_percent <= limit.mean_percent && judged.max_percent <= limit.max_percent
     }
 
-    /// Returns the errors of a model over compared points whose measured runs, at least two, deviate by at most `most`
-    /// percent from their median.
+    /// Returns the prediction errors of a model over compared points whose measured runs, at least two, deviate by at
+    /// most `most` percent from their median.
     pub fn errors_where_quiet(&self, model: usize, most: f64) -> ErrorSummary {
         let quiet = |point: &&ValidatedPoint| !point.given && point.runs > 1 && point.spread_percent() <= most;
         ErrorSummary::over(self.points.iter().filter(quiet).map(|point| point.error_percent(model)))
@@ -225,8 +226,8 @@ mod tests {
             effects: None,
         };
         assert!(validation.passes(), "no limit is stated");
-        // The limits apply to all points, or only to points with a small spread. A validation whose limits apply to no
-        // point does not pass.
+        // The limits of the error apply to all points, or only to points with a small spread. A validation whose limits
+        // apply to no point does not pass.
         for (most, passes) in [(None, false), (Some(50.0), false), (Some(10.0), true)] {
             validation.limit = Some(Limit { mean_percent: 3.0, max_percent: 3.0, max_spread_percent: most });
             assert_eq!(validation.passes(), passes, "{most:?}");

@@ -1,12 +1,13 @@
 //! Random applications that end on any number of ranks. In each phase all ranks act the same, or the sender and the
-//! receiver of each message act accordingly.
+//! receiver of each message execute matching statements.
 
 use super::Draw;
 
 const SIZES: [&str; 6] = ["0", "8", "n", "5000", "70_000 * (1 + coord(box, 0) % 2)", "300 KiB"];
 const TIMES: [&str; 5] = ["\"1 us\"", "\"0.3 us * (rank + 1)\"", "\"10 us\"", "\"random() * 20 us\"", "\"0 s\""];
 
-/// Collectives with their keys. The algorithms in the list are valid for any number of ranks and any operator.
+/// MPI collectives with their statement keys. The algorithms in the list are valid for any number of ranks and any
+/// operator.
 const COLLECTIVES: [(&str, &str, &[&str]); 15] = [
     ("barrier", "", &["dissemination", "binomial", "recursive_doubling"]),
     ("bcast", "root", &["binomial", "scatter_allgather", "linear", "chain"]),
@@ -25,7 +26,7 @@ const COLLECTIVES: [(&str, &str, &[&str]); 15] = [
     ("reduce_scatter", "peer", &["recursive_halving", "pairwise", "binomial"]),
 ];
 
-/// Returns an application with statements in a random order, and the tables that the statements use.
+/// Returns a random application with statements in a random order, and the tables that the statements use.
 pub fn application(draw: &mut Draw) -> String {
     let phases = 3 + draw.below(6);
     let mut main = Vec::new();
@@ -84,7 +85,7 @@ show.mean = {{ value = "mean(times, 0) + shortest(times, 1)" }}
     )
 }
 
-/// Returns the statements of a phase, with at most `depth` nested control statements.
+/// Returns the statements of a phase of the application, with at most `depth` nested control statements.
 fn statements(draw: &mut Draw, phase: usize, depth: usize) -> String {
     let count = 1 + draw.below(3);
     let all: Vec<String> = (0..count).map(|_| statement(draw, phase, depth)).collect();
@@ -151,8 +152,8 @@ fn ring(draw: &mut Draw, far: &str, tag: &str) -> String {
     )
 }
 
-/// Returns messages between pairs of neighbours in a communicator, one after the other. If the number of ranks is odd,
-/// the last rank has no partner.
+/// Returns statements that send messages between pairs of neighbours in a communicator, one message after the other. If
+/// the number of ranks is odd, the last rank has no partner.
 fn blocking(draw: &mut Draw) -> String {
     let (size, mode) = (draw.one(&SIZES), draw.one(&["standard", "synchronous", "buffered"]));
     let comm = draw.one(&["world", "row", "plane"]);
@@ -168,7 +169,7 @@ fn blocking(draw: &mut Draw) -> String {
     )
 }
 
-/// Returns sends and receives with named and unnamed requests, and several kinds of waits.
+/// Returns sends and receives with named and unnamed MPI requests, and several kinds of waits.
 fn requests(draw: &mut Draw) -> String {
     let (size, mode) = (draw.one(&SIZES), draw.one(&["standard", "synchronous", "buffered"]));
     let size = size.replace("coord(box, 0)", "1");
@@ -190,7 +191,7 @@ fn requests(draw: &mut Draw) -> String {
     format!("{start}, {middle}, {end}")
 }
 
-/// Returns several receives that are completed one by one, in the order in which they complete.
+/// Returns several receive statements that are completed one by one, in the order in which the receives complete.
 fn any_of_several(draw: &mut Draw) -> String {
     let start = "{ irecv = { from = \"before\", tag = 4, request = \"first\" } }, { irecv = { from = \"next\", tag = 5, \
                  request = \"second\" } }, { isend = { to = \"before\", bytes = \"n\", tag = 5 } }, { isend = { to = \
@@ -222,7 +223,8 @@ fn polling(draw: &mut Draw) -> String {
     )
 }
 
-/// Returns statements in which a master receives from any source. A barrier separates these messages from later ones.
+/// Returns statements in which a master receives from any source. A barrier separates the messages to the master from
+/// later messages.
 fn wildcards(draw: &mut Draw) -> String {
     let tag = draw.one(&["\"any\"", "6"]);
     let look = match draw.once_in(2) {

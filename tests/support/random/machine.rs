@@ -1,4 +1,4 @@
-//! Random machines, as keys that override those of the machine `default`.
+//! Random machines, as keys that override keys of the machine `default`.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use mcpsim::platform::Platform;
 
 use super::Draw;
 
-/// Values of the keys in a table. A value may be valid only together with some values of the other keys.
+/// Possible values of the keys in a platform table. A value may be valid only together with some values of other keys.
 type Values = &'static [(&'static str, &'static [&'static str])];
 
-/// Keys of each table, by the name of the table; "level" stands for each of the three levels. A value may be followed
-/// by a line with another key that it requires.
+/// Keys of each platform table, by the name of the table; "level" stands for each of the three network levels. A value
+/// may be followed by a line with another key that the value requires.
 pub const KEYS: &[(&str, Values)] = &[
     (
         "level",
@@ -148,13 +148,13 @@ pub const KEYS: &[(&str, Values)] = &[
     ),
 ];
 
-/// Returns the keys of a random machine, each as `platform.KEY=VALUE`. Some keys may be invalid together.
+/// Returns the keys of a random machine, each as `platform.KEY=VALUE`. Some of the keys may be invalid together.
 pub fn machine(draw: &mut Draw) -> Vec<String> {
     let mut sets = Vec::new();
     for (table, keys) in KEYS {
         let levels: &[&str] = if *table == "level" { &["intra_cmp", "inter_cmp", "inter_node"] } else { &[table] };
         for level in levels {
-            // Most keys are used only rarely, so that some machines are simple.
+            // Most machine keys are used only rarely, so that some machines are simple.
             let rare = [2, 4, 12][draw.below(3)];
             for (key, values) in *keys {
                 if draw.once_in(rare) {
@@ -178,13 +178,14 @@ pub fn machine(draw: &mut Draw) -> Vec<String> {
     sets
 }
 
-/// Writes the files that keys name: the default machine, classes of pairs of the cores on one or two CMPs, and a rules
-/// file of Open MPI.
+/// Writes the files that machine keys name: the default machine, classes of pairs of the cores on one or two CMPs, and
+/// a rules file of Open MPI.
 pub fn write_files(directory: &Path) {
     let default = Platform::default_document().table().to_string();
     std::fs::write(directory.join("machine.toml"), default).unwrap();
     let pairs = "class = [[0, 1], [1, 0]]\n[[cost]]\ninterval = [{ latency = \"7 us\", bandwidth = \"900 MB/s\" }]\n";
     std::fs::write(directory.join("pairs.toml"), pairs).unwrap();
-    // The rules are for one collective, the allreduce (number 2), with one communicator size and two message sizes.
+    // The rules file has rules for one collective, the allreduce (number 2), with one communicator size and two message
+    // sizes.
     std::fs::write(directory.join("rules.conf"), "1\n2\n1\n0\n2\n0 3 0 0\n4096 4 0 0\n").unwrap();
 }

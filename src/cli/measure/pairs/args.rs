@@ -73,7 +73,7 @@ pub(crate) struct PairArgs {
     pub seed: u64,
 }
 
-/// Options of measurements in which all ranks communicate together.
+/// Options of measurements with all ranks.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TogetherArgs {
     /// Time collectives by number of ranks and message size, and fit t0(n) and r_inf(n) of Xu and Hwang
