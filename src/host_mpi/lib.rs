@@ -1,8 +1,7 @@
 //! Messages between the host processes of a simulation, over the MPI library of the host.
 //!
-//! The package `host_mpi` does not interpret the messages. Besides the measurements of the package `cli`, this
-//! package is the only package that needs an MPI library and libclang. Without the feature `mpi` the package is
-//! empty.
+//! The package `host_mpi` does not interpret the messages. Besides the measurements of the package `cli`, only the
+//! package `host_mpi` needs an MPI library and libclang. Without the feature `mpi` the package is empty.
 #![cfg(feature = "mpi")]
 #![allow(unsafe_code)]
 

@@ -19,7 +19,7 @@ use std::process::Command;
 pub use header::{HOST_FUNCTIONS, functions};
 pub use program::{Built, CodeOrigin, ProgramFile};
 
-/// Returns the cache directory, and the advice to print if the cache directory cannot be written. The cache directory
+/// Returns the cache directory, and advice for the user if the cache directory cannot be written. The cache directory
 /// is the value of `MCPSIM_CACHE`, or the subdirectory `mcpsim` of the user's cache directory.
 ///
 /// # Errors

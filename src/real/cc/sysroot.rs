@@ -146,7 +146,7 @@ impl From<std::io::Error> for MakeError {
     }
 }
 
-/// Returns the cache directory, and the advice to print if the cache directory cannot be written.
+/// Returns the cache directory, and advice for the user if the cache directory cannot be written.
 pub(super) fn root(variable: impl Fn(&str) -> Option<OsString>) -> Result<(PathBuf, &'static str), CcError> {
     const SET: &str = "set MCPSIM_CACHE to a directory that can be written";
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);

@@ -25,7 +25,7 @@ pub(super) struct Common {
 struct Opened {
     /// Loaded libraries in the order of module identifiers.
     parts: Vec<Arc<ModuleParts>>,
-    /// Module number for the next library that a rank opens.
+    /// Module identifier for the next library that a rank opens with `dlopen`.
     next: usize,
     known: HashMap<Key, Arc<ModuleParts>>,
     /// Files of libraries that ranks have opened and that all ranks share, for reports.
@@ -99,7 +99,7 @@ impl Common {
         parts.modules.get(number - parts.first).map(|module| module.path.clone())
     }
 
-    /// Records that a rank has opened a shared library. `file` is `None` if reports omit the file.
+    /// Stores the file of a shared library that a rank has opened. `file` is `None` if reports omit the library.
     pub fn opened_shared(&self, file: Option<String>) {
         if let Some(file) = file {
             let told = &mut self.opened().told;

@@ -29,7 +29,7 @@ pub enum FileFault {
     OtherLinker,
     /// The file was made by a version of `mcpsim cc` with another program format.
     OtherFormat(u32),
-    /// The contents of the file are inconsistent. The text in the field describes the inconsistency.
+    /// The contents of the program file are inconsistent. The text in the field describes the inconsistency.
     Malformed(String),
     /// The file needs a feature that the loader does not support.
     Unsupported(String),

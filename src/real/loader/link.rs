@@ -25,7 +25,7 @@ use super::{backtrace, dl};
 /// Maximum size in bytes of a module's block of thread-local variables.
 const VARIABLES: u64 = 1 << 32;
 
-/// Previously loaded link groups that the linker searches for symbols, in search order.
+/// Link groups (files that are mapped together) that the linker searches for symbols, in search order.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SearchScope<'a> {
     pub groups: &'a [Arc<ModuleParts>],
@@ -50,9 +50,8 @@ pub(super) struct Outer {
     pub resolver: bool,
 }
 
-/// Descriptor of thread-local variables. A descriptor of the files being linked is identified by its index. A
-/// descriptor of another link group is identified by the link group's index in the scope and the module's index in
-/// the link group.
+/// Descriptor of thread-local variables. An index identifies a descriptor of the files being linked. The link group's
+/// index in the scope and the module's index in the link group identify a descriptor of another link group.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Storage {
     Own(usize),
@@ -60,25 +59,26 @@ pub(super) enum Storage {
 }
 
 /// Values that the loader writes to the data of each new instance. Positions of values are offsets in the instance.
-/// Each element of a list starts with the position.
+/// Each tuple of a list starts with the position of the value.
 #[derive(Debug, Default)]
 pub(super) struct Fixups {
-    /// The written value is the base address of the instance plus the offset in the second field.
+    /// The written value is the base address of the instance plus the offset in the tuple.
     pub relative: Vec<(usize, usize)>,
-    /// The written value is an address outside the instance. Only positions outside the copied data are listed.
+    /// The written value is an address outside the instance. The list contains only positions outside the copied
+    /// data.
     pub constants: Vec<(usize, usize)>,
-    /// The written value is the address of a variable that exists once per rank, plus an addend. The second field is
-    /// the variable's index in `owned_names`.
+    /// The written value is the address of a variable that exists once per rank, plus an addend. The second number of
+    /// the tuple is the variable's index in `owned_names`.
     pub owned: Vec<(usize, usize, usize)>,
     /// The written value is an address in another link group plus an addend.
     pub outer: Vec<(usize, Outer, usize)>,
-    /// The written value is the address of another link group's descriptor. The fields after the position are the
-    /// link group's index in the scope and the module's index in the link group.
+    /// The written value is the address of another link group's descriptor. The tuple contains the link group's index
+    /// in the scope and the module's index in the link group.
     pub outer_descriptors: Vec<(usize, usize, usize)>,
     /// The written value is the return value of the resolver function at an offset, plus an addend.
     pub resolved: Vec<(usize, usize, usize)>,
-    /// The written value is the address of the descriptor with the index in the second field. Descriptors of modules
-    /// precede descriptors of `variables`.
+    /// The written value is the address of the thread-local storage descriptor whose index the tuple contains.
+    /// Descriptors of modules precede descriptors of the shared variables `variables`.
     pub descriptors: Vec<(usize, usize)>,
     /// The written value is a pair of words: the address of `mcpsim_tls_distance` and a pointer to the argument of
     /// that function.
@@ -445,7 +445,7 @@ impl<'a> Linker<'a> {
     }
 }
 
-/// Returns the address of `name` if `name` is a function that only the loader can provide.
+/// Returns the address of the function `name`, such as `dlopen`, if only the loader can provide the function.
 pub(super) fn own_function(name: &str) -> Option<usize> {
     Some(match name {
         "__tls_get_addr" => tls::address as *const () as usize,

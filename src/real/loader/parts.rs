@@ -1,5 +1,5 @@
-//! Linked files of a program or of a library opened by a rank: files, memory layout and fixups. All instances share
-//! the linked files.
+//! Linked files of a program or of a library opened by a rank: files, memory layout and the values to write into each
+//! instance. All instances share the linked files.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::search::{Search, Sharing, is_stub, other_mpi};
 pub(super) struct ModuleParts {
     /// Identifier of the first module of the link group. Module identifiers are unique in a run.
     pub first: usize,
-    /// Modules of the link group. The program or the opened library is first.
+    /// Modules of the link group. The first module is the program or the opened library.
     pub modules: Vec<Module>,
     /// Libraries that the modules need and that all ranks share.
     pub shared: Vec<Shared>,
@@ -30,7 +30,7 @@ pub(super) struct ModuleParts {
     pub told: Vec<String>,
     pub layout: InstanceLayout,
     pub fixups: Fixups,
-    /// Indices of the modules in initialisation order.
+    /// Indices of the modules in the order in which their initialisers run.
     pub order: Vec<usize>,
 }
 

@@ -28,7 +28,7 @@ impl InstanceId {
 }
 
 thread_local! {
-    /// Identifier of the instance whose rank runs on the current host thread, or 0.
+    /// Identifier of the program instance whose rank runs on the current host thread, or 0 if no rank runs.
     static RUNNING: Cell<u64> = const { Cell::new(0) };
     /// The host thread's blocks of variables for instances whose rank does not run on the host thread. The pointer to
     /// the blocks is null before the first use and after the thread's destructors have run.
@@ -90,7 +90,7 @@ impl Template {
     /// Frees a block of thread-local variables.
     ///
     /// # Safety
-    /// [`Template::allocate`] of an equal template returned `first`, and the block is not used any more.
+    /// [`Template::allocate`] with equal size and alignment returned `first`, and no code uses the block any more.
     unsafe fn free(&self, first: *mut u8) {
         // SAFETY: the caller guarantees that `allocate` returned `first`, so the block starts `skew` bytes before
         // `first` and has the layout of the template.
@@ -297,7 +297,7 @@ fn first_of_rank(own: &Own) -> *mut u8 {
     block
 }
 
-/// Address of a block of variables, and the template that allocated the block.
+/// Address of a block of thread-local variables, and the template that allocated the block.
 type Block = (*mut u8, Template);
 
 /// Thread-local variables of one host thread for all instances.
@@ -308,7 +308,7 @@ struct Thread {
     exits: RefCell<Vec<(InstanceId, ExitFunction)>>,
 }
 
-/// Value whose destructor runs when the thread ends.
+/// Thread-local value whose destructor frees the thread's blocks when the thread ends.
 struct End;
 
 impl Drop for End {

@@ -118,7 +118,7 @@ type Code = Box<dyn FnOnce(&MpiProcess, u32) -> MpiResult>;
 
 /// Implementation of a collective, ready to be executed.
 pub enum CollectivePlan {
-    /// The collective follows a schedule of the simulator.
+    /// The collective follows one of the simulator's schedules of messages.
     Part(Box<CollectivePart>),
     /// The collective on the communicator in the first field is executed by its own code, without a schedule.
     Code(Rc<Comm>, Code),

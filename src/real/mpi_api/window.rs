@@ -36,7 +36,7 @@ use mcpsim_core::rank::{CARRIED, Context};
 use origin::Origin;
 use target::Exposed;
 
-/// State of a window at one of the window's ranks.
+/// State of an MPI window at one rank of the window.
 #[derive(Debug)]
 pub struct Window {
     pub handle: Handle,

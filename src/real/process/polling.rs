@@ -17,14 +17,14 @@ use mcpsim_core::units::SimSpan;
 
 /// Number of consecutive failed polls after which a rank with a recurring state may idle.
 const POLLS_BEFORE_IDLE: u32 = 16;
-/// Number of further failed polls after which the maximum idle time doubles.
+/// Number of failed polls after which the maximum idle time of a polling rank doubles.
 const POLLS_A_DOUBLING: u32 = 8;
-/// Idle time after which a rank executes [`LAST_POLLS`] polls without idling. The polls without idling are necessary
-/// because the program may have a counter outside the compared state. If the polls change nothing, the rank may be in
-/// a deadlock; see [`Call::Idle`].
+/// Idle time after which a polling rank executes [`LAST_POLLS`] polls without idling. The polls without idling are
+/// necessary because the program may have a counter outside the compared state. If the polls change nothing, the rank
+/// may be in a deadlock; see [`Call::Idle`].
 const LONG: SimSpan = SimSpan::from_us(10_000_000);
 const LAST_POLLS: u32 = 20_000;
-/// Maximum number of doublings of the idle time. The maximum idle time is 2^40 times the cost of a poll.
+/// Maximum number of doublings of a polling rank's idle time. The maximum idle time is 2^40 times the cost of a poll.
 const MOST_DOUBLINGS: u32 = 40;
 /// Minimum idle time that is reported if idle detection made a rank idle and the rank then left its polling loop by
 /// itself.
@@ -44,17 +44,17 @@ const FRAME: usize = 256;
 pub struct Polls {
     /// Number of consecutive failed polls.
     count: u32,
-    /// State with which later states are compared, and the index of the poll with that state. Brent's cycle detection
-    /// stores the states of polls whose index is a power of two.
+    /// Hash of the rank's state with which later states are compared, and the index of the poll with that state.
+    /// Brent's cycle detection stores the states of polls whose index is a power of two.
     anchor: u64,
     anchored: u32,
     /// Number of polls since the rank's state recurred for the first time, or 0.
     circling: u32,
-    /// Index of the last poll at which the next recurrence of the state still belongs to the cycle.
+    /// Index of the latest poll by which the rank's state must recur again. Otherwise the rank has left the cycle.
     due: u32,
-    /// Number of polls without idling since the idle time reached [`LONG`].
+    /// Number of polls without idling since the rank's idle time reached [`LONG`].
     last: u32,
-    /// Total idle time of the rank during which no other rank changed anything.
+    /// Total idle time of the polling rank that no change by another rank ended.
     in_vain: SimSpan,
 }
 
@@ -144,7 +144,7 @@ impl Process {
 /// Stack locations at which an MPI function saves the registers of its caller.
 #[derive(Clone, Copy, Debug)]
 struct KnownPolls {
-    /// Address of an instruction in the MPI function.
+    /// Address of an instruction in the MPI function that polls.
     at: usize,
     /// Offsets in bytes from the stack pointer to the first saved register, to the stack frame of the caller, and to
     /// the end of the MPI function's stack frame.
@@ -195,7 +195,8 @@ fn kept(here: [usize; 3]) -> Option<KnownPolls> {
     Some(KnownPolls { at, first: inside(first).unwrap_or(end - top), frame, end: end - top })
 }
 
-/// Returns a hash of the hash `before` and of those words in the address range `part` that are on `stack`.
+/// Returns a hash of the hash `before` and of the words that are in the address range `part` and in the stack's
+/// address range `stack`.
 fn digest(before: u64, part: Range<usize>, stack: &Range<usize>) -> u64 {
     let words = part.step_by(size_of::<usize>()).map_while(|address| read(stack, address));
     words.fold(before, mixed)

@@ -23,7 +23,7 @@ use mcpsim_core::units::SimSpan;
 pub struct RealProgram<I: Interface> {
     /// Fiber that runs the rank's code. The fiber is `None` before the start of the rank and after a normal end.
     fiber: Option<Fiber>,
-    /// Call that the simulation engine receives after the local execution block that was returned last.
+    /// Engine call that follows the local execution block that the simulation engine received last.
     held: Option<Call>,
     /// Collective that the rank enters with the engine call in `held`, for a recording of MPI calls.
     called: Option<Called>,

@@ -36,7 +36,8 @@ impl Sampled {
     }
 }
 
-/// Static variable of a sampled block in the program. The program initialises the static variable with zeros.
+/// Static variable that the program has for each sampled block. The program initialises the static variable with
+/// zeros.
 #[repr(C)]
 pub struct SampleSite {
     times: u64,

@@ -79,8 +79,8 @@ pub fn kept_for_caller() -> [usize; 5] {
 /// A stack frame: a function that has started and not returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnwindFrame {
-    /// Address of the current instruction of the function, or an address within the function's current call
-    /// instruction.
+    /// Address of the function's current instruction. In a function that has called another function, the address is
+    /// within the call instruction.
     pub at: usize,
     /// First address of the function, or 0 if the address is unknown.
     pub function: usize,

@@ -50,7 +50,7 @@ impl Combine {
         }
     }
 
-    /// Computes `inout[i] = input[i] ∘ inout[i]`.
+    /// Applies the reduction operation: computes `inout[i] = input[i] ∘ inout[i]`.
     ///
     /// # Safety
     /// `input` and `inout` point to `count` items of the datatype.

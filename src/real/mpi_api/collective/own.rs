@@ -95,7 +95,7 @@ pub fn bcast(p: &MpiProcess, comm: &Rc<Comm>, sequence: u32, root: u32, numbers:
 }
 
 /// Sends the integers `mine` of each group's leader to all ranks of the other group of an intercommunicator. Each
-/// rank receives `room` integers. The first received integer is the maximum over both leaders.
+/// rank receives `room` integers. The first integer that a rank receives is the maximum over the two groups' leaders.
 ///
 /// # Errors
 /// Errors of the schedule that exchanges the integers.

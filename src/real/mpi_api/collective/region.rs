@@ -82,8 +82,8 @@ impl Region {
         Region { base, datatype: datatype.clone(), shape, _memory: Some(memory) }
     }
 
-    /// Returns the type signatures of all `blocks` blocks. A region with a single block returns the signature of that
-    /// block.
+    /// Returns the type signatures of all `blocks` blocks. For a region with a single block, the result is the
+    /// signature of that block.
     pub fn signatures(&self, blocks: u32) -> PeerSignatures {
         let of = |block| {
             let (_, count, datatype) = self.block(&NO_LAYOUT, block);
@@ -121,8 +121,7 @@ impl Region {
         Region { base, datatype: byte, shape: BufferShape::Varying(at.into()), _memory: Some(memory) }
     }
 
-    /// Copies `blocks` blocks of the buffer to a new internal buffer of the collective, which is divided into equal
-    /// blocks.
+    /// Copies `blocks` blocks of the buffer to a new internal buffer of the collective, which has the same blocks.
     pub fn detached(&self, blocks: u32) -> Region {
         let copied = |from: *mut u8, count: usize, datatype: &Type| {
             let own = Region::room(datatype, count);

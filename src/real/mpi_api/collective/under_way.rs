@@ -38,8 +38,8 @@ impl StrandMover {
     pub fn new(p: &MpiProcess, mover: DataMover, blocks: u32) -> Self {
         let shared = Rc::new(RefCell::new(mover));
         let mut under_way = p.under_way.borrow_mut();
-        // Completed collectives are removed from the list only when the list would grow, so the amortised cost is
-        // constant.
+        // The list of nonblocking collectives drops completed collectives only when the list would grow, so the
+        // amortised cost per collective is constant.
         if under_way.len() == under_way.capacity() {
             under_way.retain(|(mover, _)| mover.strong_count() > 0);
         }

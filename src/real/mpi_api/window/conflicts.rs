@@ -18,7 +18,7 @@ pub const NO_FENCE: u32 = 0;
 const MOST_ACCESSES: usize = 1024;
 const MOST_RUNS: usize = 256;
 
-/// An access to a window that has not been synchronised yet.
+/// An access to window memory that has not been synchronised yet.
 #[derive(Debug)]
 pub struct OpenAccess {
     pub from: Rank,
@@ -65,8 +65,8 @@ impl OpenAccess {
         matters && is_open && self.origin.fence == later.origin.fence
     }
 
-    /// Returns true if the target can learn that the access is complete. An operation with a request is complete when
-    /// the program has waited for the request, without a message to the target.
+    /// Returns true if the target rank can learn that the access is complete. An operation with a request is complete
+    /// when the program has waited for the request, without a message to the target.
     fn has_known_end(&self) -> bool {
         self.action.is_silent() || self.origin.fence != NO_FENCE || !self.origin.position.starts_with("MPI_R")
     }

@@ -102,7 +102,7 @@ impl Window {
     }
 
     /// Prepares a one-sided operation on the rank `target`. If the epoch requires a lock of the target that was not
-    /// requested yet, the function requests the lock.
+    /// requested yet, `reach` requests the lock.
     ///
     /// # Errors
     /// MPI_ERR_RMA_SYNC if the epoch does not permit access to the target.
@@ -205,7 +205,7 @@ impl Window {
     /// MPI_Win_start: waits until the ranks `targets` have exposed their window memory to the calling rank.
     ///
     /// # Errors
-    /// Errors as for [`Window::post`].
+    /// The same MPI errors as for [`Window::post`].
     pub fn start(&self, p: &MpiProcess, targets: Group, assert: c_int) -> MpiResult {
         check_assert(assert, abi::MPI_MODE_NOCHECK)?;
         self.check_members(&targets)?;
@@ -259,7 +259,7 @@ impl Window {
     /// MPI_Win_test: returns true if all origins have called MPI_Win_complete.
     ///
     /// # Errors
-    /// Errors as for [`Window::wait`].
+    /// The same MPI errors as for [`Window::wait`].
     pub fn test(&self, p: &MpiProcess) -> MpiResult<bool> {
         let requests = Requests::from_slice(&[self.posted()?]);
         let polls = p.before_poll();

@@ -108,7 +108,8 @@ fn lines(trace: &StackTrace, describe: impl Fn(&UnwindFrame) -> Option<String>) 
 /// Returns the name of a function in a system library.
 fn system_function(frame: &UnwindFrame) -> Option<String> {
     let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: `found` has room for the result. The strings of the result are valid while the library is loaded.
+    // SAFETY: `found` has room for the result. The strings that `dladdr` returns are valid while the library is
+    // loaded.
     unsafe {
         if frame.function == 0 || libc::dladdr(frame.function as *const _, found.as_mut_ptr()) == 0 {
             return None;
