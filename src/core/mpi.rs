@@ -77,7 +77,8 @@ pub enum MpiCall {
     StartCollective(CollectiveCall),
 }
 
-/// Whether a collective blocks its caller. MPI libraries use different algorithms for blocking and non-blocking calls.
+/// Whether a collective blocks the calling rank. MPI libraries use different algorithms for blocking and non-blocking
+/// calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallForm {
     /// The MPI function returns when the calling rank has no more work in the collective.

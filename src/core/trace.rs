@@ -11,7 +11,7 @@
 //! operations. A request is identified by the lowest integer that no other active request of the task uses (*slot*). A
 //! trace contains the sizes of data but not the data.
 //!
-//! Calls whose result depends on time are recorded with their result:
+//! The result of a call that depends on time is recorded with the call:
 //!
 //! | call | operation |
 //! |---|---|

@@ -35,8 +35,8 @@ pub struct TargetMachine {
 }
 
 impl TargetMachine {
-    /// Default of `max_turns`. No useful program reaches this number; an endless loop reaches it in a tenth of a
-    /// second.
+    /// Default of `max_turns`. No useful program reaches this number of iterations, which an endless loop reaches in a
+    /// tenth of a second.
     pub const DEFAULT_MAX_TURNS: u64 = 10_000_000;
 }
 

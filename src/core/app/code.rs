@@ -1,4 +1,4 @@
-//! Compiled statements of an application. All ranks share them, and no rank changes them.
+//! Compiled statements of an application. All ranks share the compiled statements, and no rank changes them.
 
 use std::sync::{Arc, OnceLock};
 

@@ -40,7 +40,7 @@ const STATEMENTS: &str = "an array of statements";
 const MAX_DEPTH: u32 = 30;
 
 /// Compiles `parts` with the parameters, grids and communicators of `scope`. A loop is an error if it never
-/// communicates and has a constant number of iterations above `max_turns` .
+/// communicates and has a constant number of iterations above `max_turns`.
 pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Result<Code, ConfigError> {
     let mut compiler = Compiler::new(scope, max_turns);
     compiler.scope.reach = Reach::All;

@@ -30,7 +30,7 @@ impl Equation {
     /// Parses the equation in `text`.
     ///
     /// # Errors
-    /// Description of the error with its column.
+    /// Description of the syntax error, with the column of the error.
     pub fn parse(text: &str) -> Result<Equation, ConfigError> {
         let mut statements = Vec::new();
         let mut start = 0;
@@ -105,7 +105,8 @@ impl Equation {
         &self.names
     }
 
-    /// Value of the equation if its names have the values `values`, which are in the order of [`Equation::names`].
+    /// Value of the equation if the names of the equation have the values `values`, in the order of
+    /// [`Equation::names`].
     ///
     /// # Errors
     /// Reason why the equation has no value, such as a division by zero.
@@ -137,7 +138,7 @@ struct Statement<'a> {
     /// Byte offsets of the statement and of the statement's body in the equation's text.
     start: usize,
     body_start: usize,
-    /// Names in the statement other than functions, with their columns in the body.
+    /// Names in the statement that are not functions, with their columns in the statement's body.
     words: Vec<(&'a str, usize)>,
 }
 

@@ -24,7 +24,7 @@ const KEYS: [&str; 12] =
 /// Top-level keys that an application file may contain only together with `main`.
 const OF_STATEMENTS: [&str; 7] = ["let", "grids", "comms", "timers", "procedures", "main", "results"];
 
-/// A described application that mcpsim has read and checked. All its parameters have values.
+/// A described application that mcpsim has read and checked. All parameters of the application have values.
 #[derive(Clone, Debug)]
 pub struct App {
     document: Document,

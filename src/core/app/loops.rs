@@ -66,8 +66,8 @@ impl ProgramState {
                 self.pc = if n > 0 { *body } else { self.pc + 1 };
             }
             Op::Call { procedure, arguments } => {
-                // The called procedure is not running and has its own variables. The assignment of a parameter
-                // therefore does not change the other arguments.
+                // The called procedure is not running and has its own variables. Assigning a parameter therefore does
+                // not change the other arguments.
                 for (slot, argument) in arguments {
                     let value = argument.value(&mut self.env(code))?;
                     self.slots.set(*slot, value);

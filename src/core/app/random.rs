@@ -18,7 +18,8 @@ pub(super) struct Random(Option<Box<Pcg64Mcg>>);
 pub(super) enum DistributionKind {
     /// Normal distribution with the parameters `mean` and `sd`.
     Normal,
-    /// Lognormal distribution. `mean` and `sd` are those of the random number, not of its logarithm.
+    /// Lognormal distribution. `mean` and `sd` are the mean and standard deviation of the random number, not of its
+    /// logarithm.
     Lognormal,
     /// Uniform distribution from `low` to `high`.
     Uniform,

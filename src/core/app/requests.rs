@@ -28,8 +28,8 @@ struct OutstandingEntry {
 
 impl Outstanding {
     pub(super) fn push(&mut self, id: RequestId, op: Pc) {
-        // A vector would double its capacity when it is full. With a million ranks, the twelve requests of a stencil
-        // must not use memory for sixteen requests.
+        // A full vector would double its capacity. With a million ranks, the twelve requests of a stencil must not use
+        // memory for sixteen requests.
         let room = self.entries.capacity();
         if self.entries.len() == room && room < 32 {
             self.entries.reserve_exact(4);

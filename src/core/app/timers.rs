@@ -40,7 +40,7 @@ pub(super) enum TimerFunction {
 }
 
 impl TimerFunction {
-    /// All functions of timers, in the order of their words.
+    /// All functions of timers, in the order of their names in expressions.
     pub(super) const ALL: [TimerFunction; 3] = [TimerFunction::Longest, TimerFunction::Shortest, TimerFunction::Mean];
 
     /// Name of the function in expressions.

@@ -1,4 +1,4 @@
-//! Values of expressions and their arithmetic. This module does not use names of variables or ranks.
+//! Values of expressions and arithmetic on values. This module does not use names of variables or ranks.
 
 use std::cmp::Ordering;
 use std::fmt;

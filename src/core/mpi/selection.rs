@@ -13,7 +13,7 @@ use super::names::collective_word;
 use super::schedule::suitable;
 use crate::platform::{Algorithm, Branch, Collective, Condition, Selection};
 
-/// An object with its keys in order.
+/// A JSON object of a selection file, with the keys in the order of the file.
 struct SelectionTree(Vec<(String, SelectionTree)>);
 
 impl<'de> Deserialize<'de> for SelectionTree {
@@ -40,7 +40,7 @@ impl<'de> Deserialize<'de> for SelectionTree {
 /// non-blocking collectives.
 ///
 /// # Errors
-/// Description of the error, and the path of keys to it.
+/// Description of the error in the selection file, and the path of JSON keys to the error.
 pub fn read_mpich_selection(text: &str) -> Result<Selection, String> {
     let tree: SelectionTree =
         serde_json::from_str(text).map_err(|error| format!("expected MPICH's selection file: {error}"))?;
@@ -186,7 +186,7 @@ fn condition(key: &str) -> Option<Condition> {
     })
 }
 
-/// Algorithm with MPICH's name `name`, and its parameters.
+/// Algorithm with MPICH's name `name`, and the parameters of the algorithm.
 fn algorithm(collective: Collective, name: &str, parameters: &SelectionTree) -> Result<Branch, String> {
     let form = name.strip_prefix("MPIR_").and_then(|rest| {
         rest.split_once("_intra_").or_else(|| rest.split_once("_allcomm_")).or_else(|| rest.split_once("_inter_"))

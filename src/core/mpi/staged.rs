@@ -73,7 +73,7 @@ pub(super) struct Staged {
 enum Among {
     /// The members of this rank's node.
     Node,
-    /// The members with this index on their nodes.
+    /// The members with this index among the members on their nodes.
     Row(u32),
     /// The two members with these ranks.
     Pair(u32, u32),

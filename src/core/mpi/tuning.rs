@@ -39,7 +39,7 @@ const NUMBERS: [Option<Collective>; 17] = [
     None,
 ];
 
-/// List of collectives, each with its rules.
+/// List of collectives, each with its Open MPI rules.
 pub type Rules = Vec<(Collective, Vec<CollectiveRule>)>;
 
 /// Rules of a rules file that Open MPI applies.
@@ -51,7 +51,7 @@ pub struct AppliedRules {
     pub ignored: Option<String>,
 }
 
-/// Numbers in a rules file, each with its line number.
+/// Numbers in a rules file, each with the number of its line.
 struct TuningNumbers<'a> {
     numbers: Vec<(usize, &'a str)>,
     at: usize,
@@ -142,7 +142,7 @@ fn version(text: &str) -> Result<(u32, &str), String> {
 /// message size of any communicator size is not 0.
 ///
 /// # Errors
-/// Description of the error, with its line or the path of keys to it.
+/// Description of the error in the rules file, with the line of the error or the path of JSON keys to it.
 pub fn read_open_mpi_rules(text: &str) -> Result<AppliedRules, String> {
     if text.trim_start().starts_with('{') {
         return json::read(text).map(|rules| AppliedRules { rules, ignored: None });

@@ -109,11 +109,11 @@ enum ReplyUse {
 /// Event for which the program waits.
 #[derive(Debug)]
 enum AheadState {
-    /// The program waits for its first turn.
+    /// The program waits for its first turn of execution.
     Begin,
-    /// The program waits for its next turn, with the reply Done.
+    /// The program waits for its next turn of execution, and then gets the reply Done.
     Done,
-    /// The program waits for its next turn, with this started request as reply.
+    /// The program waits for its next turn of execution, and then gets this started request as reply.
     Started(RequestId),
     /// The program waits for the data of receives.
     Data(AheadWait),
@@ -175,7 +175,7 @@ impl RunAhead {
         mailbox
     }
 
-    /// Runs the program until it must wait or the queue is full.
+    /// Runs the program until the program must wait or the queue of calls is full.
     fn run(&mut self) {
         while self.queue.len() < MOST_QUEUED {
             let mut completions: Vec<Completion> = Vec::new();
@@ -352,9 +352,9 @@ impl RunAhead {
         if engine { AheadState::Engine(wait) } else { AheadState::Data(wait) }
     }
 
-    /// Passes the engine's reply with the data to the waiting program. If there is a `simulator`, the program makes
-    /// local calls at once, such as reads of the clock in a loop. Returns whether the program waits for the reply to a
-    /// local call.
+    /// Passes the engine's reply with the data to the waiting program. If `simulator` is present, the program makes
+    /// local calls immediately, such as reads of the clock in a loop. Returns whether the program waits for the reply
+    /// to a local call.
     fn answer(&mut self, reply: &mut Reply<'_>, simulator: Option<&mut dyn Simulator>) -> bool {
         let AheadState::Engine(wait) = std::mem::replace(&mut self.state, AheadState::Ended) else {
             unreachable!("the program waits for the engine")

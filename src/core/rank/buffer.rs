@@ -62,7 +62,7 @@ pub struct DataBlock {
     pub size: Bytes,
     /// Context of the collective. All collectives of a context use the same buffers.
     pub context: Context,
-    /// Whether the data are combined; otherwise they are copied.
+    /// Whether the rank combines the data; otherwise the rank copies the data.
     pub combines: bool,
 }
 

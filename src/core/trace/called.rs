@@ -1,4 +1,5 @@
-//! Collectives recorded as calls. In a replay, the MPI library of the simulated machine chooses their algorithms.
+//! Collectives recorded as calls. In a replay, the MPI library of the simulated machine chooses the algorithms of
+//! collectives.
 
 use std::sync::Arc;
 

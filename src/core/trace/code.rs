@@ -26,8 +26,8 @@ struct OpenLoop {
 }
 
 impl Cursor {
-    /// Creates a cursor at the start of the folded sequence in the bytes `range`. [`check`] must have accepted the
-    /// sequence.
+    /// Creates a cursor at the start of the folded sequence in the bytes `range`. The function [`check`] must have
+    /// accepted the folded sequence before.
     pub fn new(range: Range<usize>) -> Self {
         Cursor { at: range.start, end: range.end, last: range.end, loops: SmallVec::new() }
     }
@@ -93,9 +93,9 @@ impl SequenceAmount {
     }
 }
 
-/// Checks the folded sequence in the bytes `range`. Every operation index must be valid (`of` returns its counts). Each
-/// loop iteration must contain a call, so that a replay cannot loop without calls. Returns the total counts of the
-/// sequence.
+/// Checks the folded sequence in the bytes `range`. Every operation index must be valid; `of` returns the counts of an
+/// operation. Each loop iteration must contain a call, so that a replay cannot loop without calls. Returns the total
+/// counts of the sequence.
 pub(super) fn check(
     bytes: &[u8],
     range: Range<usize>,

@@ -1,10 +1,10 @@
 //! Online detection of loops in a sequence of integers. Repetitions, including nested repetitions, are stored as loops.
 //!
-//! A folded sequence consists of nodes: integers and loops. If the last w nodes equal the w nodes before them, these 2
-//! w nodes become a loop of two iterations. If the last w nodes equal the body of the loop before them, the loop gets
-//! one iteration more. The tried values of w are the distances to earlier positions of the last integer. Hashes of
-//! prefixes reject most values of w. Nodes that are farther back than a few of the longest loop bodies are converted to
-//! bytes and no longer compared.
+//! A folded sequence consists of nodes: integers and loops. If the last w nodes equal the w preceding nodes, the 2 w
+//! nodes become a loop of two iterations. If the last w nodes equal the body of the preceding loop, the loop gets one
+//! iteration more. The tried values of w are the distances to earlier positions of the last integer. Hashes of prefixes
+//! reject most values of w. Nodes that are farther back than a few of the longest loop bodies are converted to bytes
+//! and no longer compared.
 //!
 //! The encoding uses the integers of module `bytes`. An integer n is stored as 2 n. A loop with c iterations is stored
 //! as 2 c + 1, then the length of the loop's body in bytes, then the body.

@@ -1,4 +1,4 @@
-//! Replays a trace: each rank repeats its recorded calls.
+//! Replays a trace: each rank repeats the calls that the trace contains.
 
 mod driven;
 mod state;

@@ -51,7 +51,7 @@ pub(super) struct RecordedTask {
     pub names: Vec<String>,
     /// Members of the communicators of the task's collectives.
     pub groups: Vec<Members>,
-    /// Name of the last collective. For a strand, this is the name of its collective.
+    /// Name of the last collective of the task. For a strand, the name of the collective that the strand executes.
     pub name: String,
 }
 
@@ -103,7 +103,8 @@ pub(super) struct TaskRecorder {
     rank: Rank,
     ranks: u32,
     numbers: FxHashMap<TraceOp, u32>,
-    /// For each operation, the operation that last followed it. The same operation usually follows the next time, too.
+    /// For each operation of the task, the operation that last followed it in the sequence. The same operation usually
+    /// follows the next time, too.
     followers: Vec<u32>,
     /// Index of the last operation of the task.
     last: u32,

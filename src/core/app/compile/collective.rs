@@ -35,7 +35,7 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
     COLLECTIVES.iter().flat_map(|(blocking, starting, _)| [*blocking, *starting])
 }
 
-/// Collective with the keyword `name`, and whether it blocks.
+/// Collective with the keyword `name`, and whether the keyword means a blocking collective.
 pub(super) fn by_name(name: &str) -> Option<(Collective, Start)> {
     COLLECTIVES.iter().find_map(|(blocking, starting, collective)| match name {
         _ if name == *blocking => Some((*collective, Start::Blocking)),

@@ -268,8 +268,8 @@ impl Reference<'_> {
         loop {
             let number = family.space.number(&at).ok_or_else(|| Miss::Outside(at.clone()))?;
             found.push(family.first + number);
-            // The index ranges advance as nested loops: the last unfinished range takes its next index, and later
-            // ranges restart.
+            // The index ranges of the reference advance like nested loops: the last unfinished range proceeds to its
+            // next index, and later ranges restart.
             let Some(&(place, ..)) = ranges.iter().rev().find(|&&(place, _, high)| at[place] < high) else {
                 return Ok(());
             };

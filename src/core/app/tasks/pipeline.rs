@@ -15,8 +15,7 @@ use super::store::Availability;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
     pub fragment: Fragment,
-    /// Number of fragments that this fragment has created, and the number that it will have created after the present
-    /// interruption-free piece.
+    /// Number of fragments that this structured fragment has created, and this number at the end of the present batch.
     pub created: u32,
     pub creating: u32,
     pub settled_here: Settled,

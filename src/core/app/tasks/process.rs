@@ -55,9 +55,9 @@ pub(in super::super) struct TaskProgram {
     state: ProcessState,
 }
 
-/// State of a simulated MPI process. The fields are in the order of their use. With a thousand processes, the state of
-/// a process is usually not in the first-level cache when the engine executes the process. Fields that are used
-/// together therefore share a few cache lines.
+/// State of a simulated MPI process. The fields are in the order in which the task manager uses them. With a thousand
+/// processes, the state of a process is usually not in the first-level cache when the engine executes the process.
+/// Fields that are used together therefore share a few cache lines.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct ProcessState {
@@ -128,7 +128,8 @@ pub(super) enum AgendaJob {
 /// State of termination detection on an MPI process.
 #[derive(Debug, Default)]
 pub(super) struct Ending {
-    /// Number of fragments that this process has executed. The process has reported `reported` of them to process 0.
+    /// Number of fragments that this process has executed. `reported` is the number of fragments that the process has
+    /// reported to process 0.
     pub executed: u32,
     pub reported: u32,
     /// On process 0, the number of fragments that all processes have executed. `calm` is the number of processes whose
@@ -243,7 +244,7 @@ impl ProcessState {
             }
             (ManagerActivity::Reaping, ReplyKind::Completed(completions)) => {
                 // Completions are in the order of the list of sends. Complete sends are removed from the back, so that
-                // the other indices stay valid.
+                // the indices of the other sends stay valid.
                 for completion in completions.iter().rev() {
                     self.sends.swap_remove(completion.index as usize);
                 }

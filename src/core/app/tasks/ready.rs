@@ -1,4 +1,4 @@
-//! Ready fragments of an MPI process, in the order in which they are executed.
+//! Ready fragments of an MPI process, in the order of their execution.
 
 use std::collections::VecDeque;
 

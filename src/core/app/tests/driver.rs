@@ -1,4 +1,4 @@
-//! A scripted engine for tests. It answers calls as simply as possible and records them.
+//! A scripted engine for tests, which answers calls as simply as possible and records the calls.
 
 use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};

@@ -1,4 +1,5 @@
-//! Checks that the files in `workloads` load, bind and run to their end on the scripted engine.
+//! Checks that the application files in the directory `workloads` load, bind and run to their end on the scripted
+//! engine.
 
 use crate::config::Document;
 

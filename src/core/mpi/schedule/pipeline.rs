@@ -1,9 +1,9 @@
 //! Pipelines that send the segments of a buffer down or up a tree, as in Open MPI's generic bcast and reduce.
 //!
-//! In a pipeline down a tree, a member keeps two receives posted. While the member receives the next segment, the
-//! member forwards the last received segment to all its children. In a pipeline up a tree, a member receives a segment
-//! from each child in turn, and posts the next receive before it waits for the present receive. The member sends a
-//! segment to its parent when the contributions of all children are combined.
+//! In a pipeline down a tree, a member keeps two receives posted. While a member of the pipeline receives the next
+//! segment, the member forwards the last received segment to all its children in the tree. In a pipeline up a tree, a
+//! member receives a segment from each child in turn, and posts the next receive before it waits for the present
+//! receive. The member sends a segment to its parent when the contributions of all children are combined.
 
 use super::phase::PhaseStep;
 use super::seat::Seat;

@@ -11,8 +11,8 @@
 //! | nonoverlapping | a reduce to rank 0 up an unsegmented tree, then a scatter in order of ranks (Open MPI) | | 2 (p − 1) | (p − 1) n + (p − 1) n/p |
 //!
 //! The algorithms binomial and butterfly combine contributions in the order of ranks. The algorithm nonoverlapping
-//! keeps this order if its inner reduce keeps it. The other algorithms do not keep the order: recursive_halving
-//! combines distant ranks first, and pairwise starts with the member's own contribution.
+//! combines in the order of ranks if its inner reduce does. The other algorithms do not keep the order:
+//! recursive_halving combines distant ranks first, and pairwise starts with the member's own contribution.
 
 use super::phase::{Numbering, Phase};
 use super::shape::Tree;

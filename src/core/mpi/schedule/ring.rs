@@ -79,7 +79,8 @@ pub(super) fn allgather_segments(seat: Seat, round: u32, turns: u32) -> PhaseSte
 pub(super) fn chain_bcast(seat: Seat, round: u32, segments: u32) -> PhaseStep {
     let v = seat.relative();
     let recv = (v > 0 && round < segments).then(|| (seat.back(seat.rank, 1), Space::Output.one(round)));
-    // The first member has all segments from the start; the others send each segment one round after receiving it.
+    // The first member has all segments from the start; all other members send each segment one round after they
+    // receive the segment.
     let sent = if v == 0 { Some(round) } else { round.checked_sub(1) };
     let send = sent
         .filter(|&segment| segment < segments && v + 1 < seat.size)

@@ -46,8 +46,8 @@ pub(super) fn chain(seat: Seat, round: u32) -> PhaseStep {
     }
 }
 
-/// A member stores the data received from the previous rank. The member combines these data with its own data and sends
-/// the result to the next rank.
+/// A member stores the data received from the previous rank. The member combines the received data with its own data
+/// and sends the result to the next rank.
 pub(super) fn chain_exclusive(seat: Seat, round: u32) -> PhaseStep {
     let (input, output, temp) = (Space::Input.all(), Space::Output.all(), Space::Temp.all());
     let (first, last) = (seat.rank == 0, seat.rank + 1 == seat.size);

@@ -180,7 +180,7 @@ impl TreeNode {
     }
 
     /// Returns the first child of a k-nomial tree's node whose index satisfies `wanted`, or the number of children if
-    /// there is no such child.
+    /// no index satisfies `wanted`.
     fn knomial_children(self, wanted: impl Fn(u32) -> bool) -> (u32, u32) {
         let Tree::Knomial(radix) = self.tree else { return (0, 0) };
         let (radix, size, v) = (u64::from(radix), u64::from(self.size), u64::from(self.v));

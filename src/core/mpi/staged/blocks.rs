@@ -61,7 +61,7 @@ impl Staged {
         let crooked = Self::if_so(!self.nodes.is_in_order(), all);
         let at_place = |place: u32| self.here.1 == place;
         Some(match (self.call.collective, n) {
-            // The root of an inner collective copies its own block.
+            // The root of an inner collective copies its own block of data.
             (Gather, 0) => self.block_stage(Among::Node, Gather, root_place, Self::if_so(at_place(root_place), block)),
             (Gather, 1) => {
                 let copied = Self::if_so(self.is_root(), node_s);

@@ -105,7 +105,7 @@ fn is_by_block(collective: Collective) -> bool {
     matches!(collective, Collective::Gather | Collective::Scatter | Collective::Allgather)
 }
 
-/// Input buffer of rank `rank`: its own block, or all blocks at the root of a scatter.
+/// Input buffer of rank `rank`: the rank's own block, or the blocks of all ranks at the root of a scatter.
 fn input(case: &StagedCase<'_>, rank: u32) -> Items {
     let StagedCase { collective, root, items, .. } = *case;
     let size = case.nodes.len();

@@ -60,7 +60,7 @@ impl Neighbours {
     }
 
     /// Edges of a member, computed from the messages of all contributors ([`Contribution::by_end`]). The edges are
-    /// ordered by contributor, then as the contributor passed them.
+    /// ordered by contributor; the edges of one contributor are in the order of the call.
     ///
     /// # Errors
     /// Some contributors passed weights and others did not.

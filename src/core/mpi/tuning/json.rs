@@ -1,6 +1,6 @@
-//! Open MPI's dynamic rules in JSON, as Open MPI 6.0 reads them. The first JSON object whose range contains the
-//! communicator size applies, and in it the first JSON object whose range contains the message size. If no object
-//! applies, Open MPI chooses the algorithm.
+//! Open MPI's dynamic rules for collectives in JSON, the format of Open MPI 6.0. The first JSON object whose range
+//! contains the communicator size applies, and in this object the first JSON object whose range contains the message
+//! size. If no object applies, Open MPI chooses the algorithm.
 
 use serde_json::{Map, Value};
 
@@ -41,7 +41,7 @@ fn words(collective: Collective) -> &'static [&'static str] {
     }
 }
 
-/// Names of other collectives that a rules file may contain. The reader skips their rules.
+/// Names of collectives whose rules in a rules file mcpsim skips.
 const OTHERS: [&str; 9] = [
     "alltoallw",
     "reduce_scatter_block",
@@ -86,7 +86,7 @@ fn without_trailing_commas(text: &str) -> String {
 /// Reads the text of a rules file in JSON.
 ///
 /// # Errors
-/// Description of the error, and the path of keys to it.
+/// Description of the error in the rules file, and the path of JSON keys to the error.
 pub(super) fn read(text: &str) -> Result<Rules, String> {
     let root: Value = serde_json::from_str(&without_trailing_commas(text))
         .map_err(|error| format!("expected Open MPI's rules as JSON: {error}"))?;

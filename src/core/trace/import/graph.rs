@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::rank::{Call, Message, Pattern, Reply, ReplyKind, RequestId, Requests, Which};
 use crate::units::SimSpan;
 
-/// Operations of a rank and their dependences.
+/// Operations of one rank in a GOAL schedule, and the dependences between the operations.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Graph {
     pub nodes: Vec<GraphNode>,

@@ -2,8 +2,8 @@
 //!
 //! A region is the execution of one function. The time between the regions of MPI functions is the time of the
 //! program's code. The replay begins at the end of `MPI_Init` and ends at the beginning of `MPI_Finalize`, if the
-//! archive has these regions. The events in a region describe the actions of its MPI function. If several requests
-//! complete in a region, the replay waits for all of them at the end of the region.
+//! archive has these regions. The events in the region of an MPI function describe the actions of this function. If
+//! several requests complete in a region, the replay waits for all of them at the end of the region.
 
 mod program;
 mod rank;

@@ -378,7 +378,7 @@ impl TiProgram {
                     Call::Irecv(self.pattern(message))
                 }
                 TiAction::Wait(from, to, tag) => {
-                    // If the request is missing, a test has completed it.
+                    // If the rank has no such request, a test has already completed the request.
                     let Some(place) = self.find((*from, *to, *tag)) else { continue };
                     Call::Complete(Requests::from_slice(&[self.pending.remove(place).1]))
                 }

@@ -40,10 +40,11 @@ impl End {
     }
 }
 
-/// A rank and the index of one of its calls.
+/// A rank, and the index of a call in the rank's log.
 type Place = (Rank, u64);
 
-/// A collective: the calls of its members, and the number of calls that complete the collective.
+/// A collective in an incomplete recording: the calls of its members, and the number of calls that complete the
+/// collective.
 #[derive(Debug, Default)]
 struct Joined {
     members: Vec<Place>,
@@ -54,7 +55,7 @@ struct Joined {
 /// Dependences between the calls of all ranks in an incomplete recording.
 #[derive(Debug, Default)]
 struct Beginning {
-    /// For each send or receive, the index of the call that makes it.
+    /// For each send or receive, the index of the call that makes the send or receive.
     ends: FxHashMap<End, u64>,
     /// Calls that wait for a send or receive of another rank, each with that send or receive.
     waits: Vec<(Place, End)>,

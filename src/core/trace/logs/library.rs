@@ -4,7 +4,8 @@ macro_rules! sources {
     ($($name:literal),*) => { &[$(($name, include_str!(concat!("../library/", $name)))),*] };
 }
 
-/// Names and texts of the C source files. `library.c` includes the other files and is compiled.
+/// Names and texts of the C source files of the recording library. The file `library.c` includes the other files and is
+/// compiled.
 pub const SOURCES: &[(&str, &str)] = sources![
     "library.c",
     "log.h",

@@ -289,7 +289,7 @@ impl LogProgram {
         }
     }
 
-    /// Continues the action in progress, such as a collective, if there is one.
+    /// Continues the action in progress of the rank, such as a collective, if the rank has an action in progress.
     fn go_on(&mut self, reply: &mut Reply<'_>) -> Option<Call> {
         match &mut self.state {
             LogStep::Free | LogStep::Leaving => None,

@@ -48,7 +48,7 @@ impl LogInfo {
     }
 }
 
-/// Log of a rank: its description and records.
+/// Log of a rank: the description of the run, and the records of MPI calls.
 #[derive(Debug, Default)]
 pub struct RankLog {
     pub info: LogInfo,

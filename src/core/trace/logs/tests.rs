@@ -332,8 +332,8 @@ fn long_calls_have_no_numbers() {
 
 #[test]
 fn communicators_are_the_same_where_their_members_are() {
-    // Each rank creates one communicator of both ranks and one communicator of itself alone. Each created communicator
-    // is the first communicator with its members.
+    // Each rank creates one communicator with both ranks and one communicator with itself alone. Each created
+    // communicator is the first communicator with its group of members.
     let both = call("MPI_Comm_dup", &[0, 3, 3, 0, 1, 2, 1, 0], &[]);
     let own = |rank: i64| call("MPI_Comm_split", &[0, 3, 4, rank, 1, 1, 1, rank], &[]);
     let run = run_of([log(5, 0, &[both.clone(), own(0)]), log(5, 1, &[both, own(1)])]);

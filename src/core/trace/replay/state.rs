@@ -67,7 +67,7 @@ pub struct TaskPosition {
     pub factor: f64,
     /// Name of the collective in progress, if any.
     collective: Option<&'static str>,
-    /// Execution of the collective in progress, if it was recorded as a call.
+    /// Execution of the collective in progress, if the trace contains the collective as a call.
     under_way: UnderWay,
     /// Simulated machine of the replay; `None` if collectives are listed and not executed.
     machine: Option<Machine>,
@@ -465,7 +465,8 @@ impl TaskPosition {
             RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
             RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
             RecordedAnswer::Sends => {
-                // Complete sends are removed from the back, so that the indices of the other sends stay valid.
+                // Complete sends are removed from the back of the list, so that the indices of the other sends stay
+                // valid.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
                 None
             }

@@ -81,8 +81,7 @@ fn messages_and_bytes_are_what_the_formulas_say() {
     for collective in COLLECTIVES {
         for &algorithm in suitable(collective).iter().filter(|other| !has_own_test(**other)) {
             for p in (1..=17).chain([32, 33]) {
-                // The size is divisible by p and by the powers of two up to 32. The sizes for all p lie on both sides
-                // of the threshold of the ring allgather.
+                // The sizes for all p lie below and above the threshold of the ring allgather.
                 let n = p * 64_000;
                 let SymbolicRun { messages, bytes, .. } = run(ScheduleCase::flat(collective, algorithm, p as u32, n));
                 let n = if collective == Collective::Barrier { 0 } else { n };
@@ -133,7 +132,7 @@ fn messages_and_bytes_of_open_mpi_s_algorithms_are_what_the_formulas_say() {
         }
         if p.is_power_of_two() {
             let log = u64::from(p.ilog2());
-            // A member whose folded number is a palindrome in binary already has its block.
+            // A member whose folded number is a palindrome in binary already holds its own block.
             let away = p - (1 << log.div_ceil(2));
             expected.push((ReduceScatter, plain(Butterfly), (p * log + away, p * all + away * n)));
         }

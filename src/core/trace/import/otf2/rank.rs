@@ -287,7 +287,7 @@ impl RankReader {
             "n" => {
                 let number_of = self.found.collectives.len() as u32;
                 let slot = self.open(number(words, "a request")?, None, Some(number_of));
-                // The completion of a non-blocking collective determines which collective it is.
+                // The type of a non-blocking collective is known when the collective completes.
                 let unknown = Otf2Collective {
                     function,
                     op: u32::MAX,
