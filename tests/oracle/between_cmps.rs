@@ -100,8 +100,8 @@ fn ranks_that_cannot_fill_it_do_not_ask() {
 
 #[test]
 fn it_counts_beside_memory_beyond_caches() {
-    // Each byte is read from one CMP's memory and written to the other CMP's memory. Each memory has 2 GB/s, which is
-    // sufficient for the two copies. The copies share the interconnect's 1 GB/s.
+    // Each byte is read from one CMP's memory and written to the other CMP's memory. The memory of each CMP has 2 GB/s,
+    // which is sufficient for the two copies. The copies share the interconnect's 1 GB/s.
     let traffic = CopyTraffic::Two;
     let memory = |cmp: f64| CopyMemory {
         cache: Bytes::ZERO,
@@ -115,8 +115,8 @@ fn it_counts_beside_memory_beyond_caches() {
     assert_eq!(received(&of(2.0), &[(0, 4, 0), (1, 5, 0)]), [4100; 2]);
     // With a quarter of the memory bandwidth, memory limits the copies to 0.25 GB/s each.
     assert_eq!(received(&of(0.5), &[(0, 4, 0), (1, 5, 0)]), [8100; 2]);
-    // The two copies move in opposite directions. Each memory is read by one copy and written by the other. The
-    // interconnect does not limit the copies.
+    // The two copies move in opposite directions. The memory of each CMP is read by one copy and written by the other
+    // copy. The interconnect does not limit the copies.
     assert_eq!(received(&of(1.0), &[(0, 4, 0), (5, 1, 0)]), [4100; 2]);
 }
 

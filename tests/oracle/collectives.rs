@@ -110,7 +110,6 @@ fn bcast() {
     // With root 1, the relative ranks 0, 1, 2, 3 are the ranks 1, 2, 3, 0.
     assert_eq!(rooted(1, Binomial, Collective::Bcast, 4, &same(N)), [2 * M, 0, M, M]);
 
-    // The root sends all messages at once, and the messages do not share any resource.
     assert_eq!(done(Linear, 2), [0, M]);
     assert_eq!(done(Linear, 4), [0, M, M, M]);
 
@@ -269,7 +268,6 @@ fn scatter() {
     let done = |algorithm, ranks| by(algorithm, Collective::Scatter, ranks, &same(N));
     assert_eq!(done(Linear, 1), [K]);
     assert_eq!(done(Binomial, 1), [K]);
-    // The root sends the blocks of the other ranks and then copies its own block.
     assert_eq!(done(Linear, 2), [K, M]);
     assert_eq!(done(Linear, 4), [K, M, M, M]);
     assert_eq!(done(Binomial, 2), [K, M]);
@@ -294,7 +292,7 @@ fn allgather() {
         assert_eq!(done(algorithm, 1), [K], "alone, one's own block is copied");
     }
     assert_eq!(done(Bruck, 1), [2 * K], "to the rotated buffer and back");
-    // Each rank copies its own block into the result, and then all ranks execute the same rounds.
+    // All ranks copy their own block, and then all ranks execute the same rounds.
     assert_eq!(done(Ring, 2), [K + M; 2]);
     assert_eq!(done(Ring, 3), [K + 2 * M; 3]);
     assert_eq!(done(Ring, 4), [K + 3 * M; 4]);
@@ -368,7 +366,6 @@ fn blocks_of_bruck_cost_time_beside_their_bytes() {
     platform.collectives.datatype_overhead = SimSpan::from_ns(50);
     let described = all(&platform, Algorithm::Bruck, Collective::Alltoall, 4, &same(N));
     assert_eq!(described, [4 * K + 2 * (2 * K + L + 2 * N) + 4 * K + (2 * (2 + 2) + 4) * 7 + 2 * 50; 4]);
-    // Algorithms that move contiguous buffers use no datatype and have no overhead for datatypes.
     let allgather = all(&platform, Algorithm::Bruck, Collective::Allgather, 4, &same(N));
     assert_eq!(allgather, by(Algorithm::Bruck, Collective::Allgather, 4, &same(N)));
 }
@@ -454,7 +451,6 @@ fn reduce_scatter() {
     assert_eq!(done(RecursiveHalving, 1), [2 * K]);
     assert_eq!(done(Binomial, 1), [2 * K]);
 
-    // Each rank copies its own block and combines one block per round.
     assert_eq!(done(Pairwise, 2), [K + M + C; 2]);
     assert_eq!(done(Pairwise, 3), [K + 2 * (M + C); 3]);
     assert_eq!(done(Pairwise, 4), [K + 3 * (M + C); 4]);

@@ -197,7 +197,8 @@ fn measured_columns_give_cost_by_load() {
 #[test]
 fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
     let platform = machine([3, 1, 1], Contention::Share);
-    // Both heads arrive at 1000 ns. The second message has load 2 at the receiver and takes 1000 + 2 · 600 ns.
+    // The heads of both messages arrive at 1000 ns. The second message has load 2 at the receiver and takes 1000 + 2 ·
+    // 600 ns.
     let scripts = [vec![RecvAny, RecvAny], vec![Send(0, 600)], vec![Send(0, 600)]];
     let (outcome, saw) = run(&platform, &scripts);
     assert_eq!(outcome.predicted, at(2200));
@@ -207,8 +208,8 @@ fn the_receiving_nic_is_shared_by_senders_of_different_nodes() {
 #[test]
 fn a_resource_is_free_again_at_the_end_of_a_transfer() {
     let platform = machine([2, 1, 2], Contention::Share);
-    // The first transfer holds both network adapters until 1600 ns. The second message leaves at this time and does not
-    // share them.
+    // The first transfer holds both network adapters until 1600 ns. The second message leaves at 1600 ns and therefore
+    // does not share the adapters.
     let scripts = [vec![Send(2, 600)], vec![Compute(1600), Send(3, 600)], vec![Recv(0)], vec![Recv(1)]];
     assert_eq!(clocks(&platform, &scripts), [0, 1600, 1600, 3200]);
     // A message that leaves one nanosecond earlier shares both network adapters.

@@ -106,8 +106,8 @@ fn a_receive_posted_before_other_work_counts_from_where_it_was_posted() {
     let levels = inter_node(parts(1000, 500, 0, 400));
     let expected = PathParts { compute: ns(600), recv: ns(30), levels, ..PathParts::default() };
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
-    // An exchange posts its receive before the core spends the 20 ns of the send. These 20 ns are therefore not on the
-    // critical path.
+    // An exchange posts its receive before the core spends the 20 ns of the send. The 20 ns of the send are therefore
+    // not on the critical path.
     let scripts = [vec![Send(1, 500), Recv(1)], vec![Compute(600), Exchange(0, 10, 0)]];
     assert_eq!(made_of(&pair(50), &scripts, expected).predicted, at(2530));
 }

@@ -273,7 +273,8 @@ fn each_l3_domain_holds_its_own_buffers() {
 #[test]
 fn cores_of_a_numa_domain_share_its_memory() {
     // The memory of a domain of two cores moves 1 GB/s, as much as one core. Two blocks of 1 MB in one domain take
-    // twice as long as in two domains. This holds whether the shares are fixed by placement or change with the blocks.
+    // twice as long as in two domains. The result is the same whether the shares are fixed by placement or change with
+    // the blocks.
     let places = "[places.numa]\ncores = 2\nmemory_bandwidth = \"1 GB/s\"\n";
     for sharing in ["placed", "fair"] {
         let sharing = format!("platform.cmp.memory_sharing={sharing}");

@@ -45,7 +45,8 @@ fn a_message_is_served_at_its_end_whatever_its_receiver_does() {
     // If the served rank idles, the served message ends idling at the next poll.
     let (clocks, _) = run(&platform, &[ask.clone(), vec![Compute(20), Idle(5000)]]);
     assert_eq!(clocks, [2217, 1220]);
-    // A message that was served before the rank idles ends the first idle action at once, and only the first.
+    // A message that was served before the rank idles ends the first idle action at once, and does not end the second
+    // idle action.
     let (clocks, _) = run(&platform, &[ask, vec![Compute(2000), Idle(5000), Idle(300)]]);
     assert_eq!(clocks, [2217, 2300]);
 }
@@ -86,8 +87,8 @@ fn a_rank_serves_itself() {
 fn answers_meet_ports_and_are_counted_as_messages() {
     let platform = costly(Contention::Queue);
     // The messages of both senders leave at 30 ns, and the heads of the messages arrive at the same adapter at 1030 ns.
-    // The adapter serves them at 1130 and 1230 ns. The answers leave at 1160 and 1260 ns and arrive at 2210 and 2310
-    // ns.
+    // The adapter serves the messages at 1130 and 1230 ns. The answers leave at 1160 and 1260 ns and arrive at 2210 and
+    // 2310 ns.
     let scripts = [vec![], vec![Ask(0, 100, ANSWER), Recv(0)], vec![Ask(0, 100, ANSWER), Recv(0)]];
     assert_eq!(run(&platform, &scripts).0, [0, 2217, 2317]);
     let (outcome, _) = run_with(&platform, &scripts, 1).unwrap();

@@ -50,8 +50,8 @@ fn without_threads_ranks_on_a_core_take_turns() {
 
 #[test]
 fn siblings_share_the_memory_of_their_cmp_and_slow_only_their_core() {
-    // The two threads of a core need 1/1.6 bytes per ns each, which is 1.25 together. The CMP has 1.5 bytes per ns and
-    // does not limit them.
+    // The two threads of a core need 1/1.6 bytes per ns each, which is 1.25 together. The memory of the CMP moves 1.5
+    // bytes per ns and does not limit the two threads.
     let mut node = threaded(1);
     node.core.memory_sharing = MemorySharing::Fair;
     let cmp = |bytes_per_us: u64| Bandwidth::new(bytes_per_us * 1_000_000).unwrap();

@@ -43,8 +43,8 @@ struct CallTurn<'t, 'd> {
     over: bool,
     /// The rank has more outstanding requests than the limit allows.
     crowded: bool,
-    /// The simulation has reached the time of the task's clock. A message that has no credit by then will get none, and
-    /// the task may then request a shared core.
+    /// The simulation has reached the time of the task's clock. A message that has no credit at this time will get
+    /// none, and the task may then request a shared core.
     in_time: bool,
 }
 
@@ -146,7 +146,6 @@ impl CallTurn<'_, '_> {
         call
     }
 
-    /// Executes a call and returns the answer, if the answer is already known.
     #[inline(always)]
     fn make(&mut self, call: &mut Call) -> Option<Answer> {
         match self.lp.effects {
@@ -317,8 +316,7 @@ impl CallTurn<'_, '_> {
     }
 }
 
-/// Drops an executed call. Most calls own no memory, and testing for this is cheaper than dropping the call. Most calls
-/// own nothing, and the test is cheaper than the drop.
+/// Drops an executed call. Most calls own no memory, and testing for this is cheaper than dropping the call.
 #[inline(always)]
 fn let_go(call: Call) {
     let owns = match &call {
@@ -423,7 +421,6 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
     }
 }
 
-/// Returns the time at which the wait of a woken task ends.
 pub(super) fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
     let TaskState { clock, wait, .. } = target.control(task);
     let (clock, ids) = match wait {

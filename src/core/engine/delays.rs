@@ -54,8 +54,8 @@ impl Delays {
         (self.before, self.by)
     }
 
-    /// Replaces the delays of the transfer on the wire by the delays of a copy that ended later. The delay of the head
-    /// remains.
+    /// Replaces the delays of the transfer on the wire by the delays of a copy that ended later. The delay of the
+    /// transfer's head remains.
     pub fn copied(self, copy: Delays) -> Self {
         Delays { after: copy.after, of: copy.of, ..self }
     }

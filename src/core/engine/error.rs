@@ -111,7 +111,7 @@ pub struct Waiting {
     /// Events that the rank waits for, one text for each: "a message from rank 3, tag 0", "any message".
     pub awaits: Vec<String>,
     /// Ranks that the rank waits for; empty if the rank waits for a message from any source. Cycles of waiting ranks
-    /// are found by this list.
+    /// are detected by these lists.
     pub peers: Vec<Rank>,
     /// Virtual time at which the wait of the rank began.
     pub since: SimTime,

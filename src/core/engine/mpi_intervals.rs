@@ -1,5 +1,5 @@
-//! Intervals of virtual time in which a rank is inside an MPI call. They are recorded for platforms whose messages
-//! progress only inside MPI calls (`progress = "call"`).
+//! Intervals of virtual time in which a rank is inside an MPI call. These intervals are recorded for platforms whose
+//! messages progress only inside MPI calls (`progress = "call"`).
 //!
 //! A rank's program runs ahead of the simulated time, so the intervals of its calls are stored until the simulation
 //! reaches them. A message progresses at the first time, at or after its arrival, at which its rank is inside MPI. If
@@ -142,7 +142,7 @@ pub(super) fn hold_grant(shared: &mut TargetRank, send: RequestId, recv: Request
 }
 
 /// Returns whether the strand, whose wait ends at `time`, resumes at once. Otherwise it resumes at the rank's next MPI
-/// call. If the strand resumes later, `time` and `path` are set to those of the MPI call.
+/// call. If the strand resumes later, `time` and `path` are set to the time and the path of the MPI call.
 pub(super) fn strand_goes_on(
     shared: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -1,5 +1,4 @@
-//! Message costs on the network of the target machine at the current load: eq. 3 of the MCPSim paper with contention. 3
-//! of the MCPSim paper with contention.
+//! Message costs on the network of the target machine at the current load: eq. 3 of the MCPSim paper with contention.
 //!
 //! A transfer holds ports while it is in flight. Within a CMP a transfer holds the CMP's port; between CMPs of a node
 //! it holds the node's interconnect. Between nodes a transfer holds the sender's NIC outward from its departure, and

@@ -1,8 +1,8 @@
 //! Critical paths to the virtual times of tasks and messages, stored as sums of the parts of each path.
 //!
 //! Tasks, messages and requests hold slots of the table of paths, and several holders may share a slot. A holder that
-//! changes a shared path gets a copy. Send overheads are not stored, because they are the difference between the time
-//! of a query and the other parts. So all messages that a task sends without other actions in between share one slot.
+//! changes a shared path gets a copy. Send overheads are not stored, because they are the length of a path minus its
+//! other parts. So all messages that a task sends without other actions in between share one slot.
 
 use serde::{Deserialize, Serialize};
 
@@ -353,8 +353,8 @@ impl Paths {
         }
     }
 
-    /// Extends a path as [`Paths::cross`]. Many holders share the path and probably extend it by the same parts; then
-    /// they share the extended path too.
+    /// Extends a path as [`Paths::cross`]. Many holders share the path and probably extend the path by the same parts;
+    /// then the holders share the extended path too.
     pub fn cross_alike(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         // If only a task's clock and one message hold the path, no other holder extends the path.
         let is_alone = slot.delayed().is_some() || self.holders[slot.0 as usize] <= 2;

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use crate::units::{SimSpan, SimTime};
 
-/// Resource that transfers hold. It belongs to one worker. A port knows only transfers that have already started.
+/// Resource that transfers hold. Each port belongs to one worker. A port knows only transfers that have already
+/// started.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
     /// Earliest end of the transfers that hold the port. If transfers hold the port, this time is no earlier than the

@@ -123,8 +123,8 @@ impl RequestRecord {
         self.came_at(time, path);
     }
 
-    /// Describes the event that the request waits for. Also returns the rank that the request waits for, if it is a
-    /// single rank.
+    /// Describes the event that the request waits for. Also returns the rank that the request waits for, if the request
+    /// waits for a single rank.
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let RequestRecord { peer, tag, size, .. } = self;
         match self.kind {

@@ -41,7 +41,8 @@ pub(super) struct SharedCores {
 #[derive(Clone, Debug)]
 struct SharedCore {
     threads: Box<[CoreThread]>,
-    /// Ranks that could continue and are queued for the core; the first of them gets the next free hardware thread.
+    /// Ranks that could continue and are queued for the core; the first rank in the queue gets the next free hardware
+    /// thread.
     line: VecDeque<LinedUp>,
     /// Time of a context switch to a rank that has waited, if another rank used the hardware thread before.
     switch: SimSpan,

@@ -118,8 +118,9 @@ pub(super) struct TaskState {
 pub(super) enum Wait {
     /// The task does not wait: it runs or is about to run.
     Nothing,
-    /// The task waits for the message of a blocking receive that was posted at the start of the wait. This most common
-    /// case needs no request. Only the rank's program waits in this way, so this receive follows all posted receives.
+    /// The task waits for the message of a blocking receive that was posted at the start of the wait. The wait for a
+    /// blocking receive is the most common wait and needs no request. Only the rank's program waits in this way, so
+    /// this receive follows all posted receives.
     Recv { kind: WaitKind, pattern: Pattern },
     /// The task waits for all of these requests, of which `left` are incomplete.
     All { kind: WaitKind, requests: Requests, left: u32 },
@@ -136,8 +137,8 @@ pub(super) enum Wait {
     /// The task polls in a loop: it waits for a change, at most until `until`, in whole polls from `start`. `changed`
     /// is true if a change will occur by `until`.
     Idle { start: SimTime, until: SimTime, changed: bool },
-    /// The task has run far ahead of other tasks and waits until the simulation reaches its clock. It then gets this
-    /// answer.
+    /// The task has run far ahead of other tasks and waits until the simulation reaches its clock. The task then gets
+    /// this answer.
     Parked(Answer),
     /// The task waits until the simulation reaches its clock, and then makes this call: a send that may get a credit by
     /// then, or a call that needs a shared core.
@@ -291,7 +292,7 @@ impl TargetRank {
         control.since = control.clock;
         control.turn = turn;
         match std::mem::replace(&mut control.wait, wait) {
-            // The common waits own no memory, and testing for them is cheaper than dropping the wait.
+            // The common kinds of waits own no memory, and testing for these kinds is cheaper than dropping the wait.
             before @ (Wait::Nothing | Wait::Recv { .. }) => std::mem::forget(before),
             before => drop(before),
         }

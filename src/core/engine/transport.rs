@@ -41,7 +41,7 @@ pub(super) struct Batch {
     origins: Vec<ClockPoint>,
     /// Contention on the path of each event, if recorded.
     charges: Vec<Charges>,
-    /// Updates of network flows for the other worker.
+    /// Updates of network flows for the worker that receives the batch.
     pub news: Vec<FlowUpdate>,
 }
 

@@ -139,7 +139,8 @@ fn take(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request
 /// Requests in the order in which the core handles them: ready time, overhead, and index in the list.
 type InOrder = SmallVec<[(SimTime, SimSpan, u32); 12]>;
 
-/// Writes the requests that were ready at `since` or later into `order`, which is empty, in the order of the core.
+/// Writes the requests that were ready at `since` or later into `order`, which is empty, in the order in which the core
+/// handles requests.
 #[inline]
 fn put_in_order(order: &mut InOrder, target: &TargetRank, requests: &Requests, since: SimTime) {
     for (index, &id) in (0..).zip(requests).filter(|&(_, &id)| id != COMPLETE) {

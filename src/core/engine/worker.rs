@@ -293,8 +293,8 @@ impl<'a, P: Program> Worker<'a, P> {
                 Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
             };
             // The sequence number of the departure event is reused for the event of the head, because only one of the
-            // two events exists at a time. With delays, heads may wait until later heads have the same time; such heads
-            // are ordered by departure, not by the order of execution.
+            // two events exists at a time. With delays, the head of a message may wait until later heads have the same
+            // time; heads of the same time are ordered by departure, not by the order of execution.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
             let key = EventKey { time: head, sequence, ..key };
             lp.announce(key, level, row, &message, load, left);

@@ -16,9 +16,9 @@ pub enum Effect {
     Copies,
     /// Each message occupies an adapter or port for a minimum time.
     Gap,
-    /// The two directions of an adapter depend on each other.
+    /// Traffic in one direction of a network adapter slows traffic in the other direction.
     Duplex,
-    /// The two directions between two nodes depend on each other.
+    /// Traffic from one node to another slows traffic in the opposite direction between the two nodes.
     PairDuplex,
     /// Nodes have more than one adapter.
     Rails,

@@ -251,7 +251,6 @@ impl Row {
     }
 
     /// Returns the transfer time of the bytes under `load` ≥ 1, without latency: the second term of eq. 3 in the paper.
-    /// 3 in the paper.
     ///
     /// The time is interpolated linearly between measured loads. Beyond the last measured load, the total bandwidth of
     /// the last load is divided among all transfers.

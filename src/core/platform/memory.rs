@@ -1,5 +1,5 @@
-//! Caches, memory and interconnects that copies of messages within a node use. They have an effect only if a level
-//! within a node uses the contention model `fair` ([`Contention::Fair`](super::Contention::Fair)).
+//! Caches, memory and interconnects that copies of messages within a node use. These resources have an effect only if a
+//! level within a node uses the contention model `fair` ([`Contention::Fair`](super::Contention::Fair)).
 
 use crate::units::{Bandwidth, Bytes};
 

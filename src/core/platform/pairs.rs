@@ -2,8 +2,8 @@
 //! least common place of the two cores.
 //!
 //! A measured class replaces latency and bandwidth of messages by size. A place may also replace the overheads, gaps
-//! and copy bandwidths of messages. Thresholds, contention and all other properties of a message are those of the level
-//! of the two cores.
+//! and copy bandwidths of messages. Thresholds, contention and all other properties of a message are properties of the
+//! level of the two cores.
 
 use std::sync::Arc;
 

@@ -41,7 +41,7 @@ pub struct NodeGroup {
     pub members: Members,
     /// Time that a message takes on the uplink from a group to the next larger place, and also on the way back.
     pub uplink_latency: SimSpan,
-    /// Bytes per second from a group to the nodes outside the group, and the same in the other direction; `None`: no
+    /// Bytes per second from a group to the nodes outside the group, and also from outside into the group; `None`: no
     /// limit.
     pub uplink: Option<Bandwidth>,
 }

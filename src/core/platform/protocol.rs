@@ -2,7 +2,7 @@
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-/// Costs of the message protocol of a level; by default there are none.
+/// Costs of the message protocol of a level; by default all these costs are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protocol {
     /// Additional time of the first message between two ranks, which sets up the connection.

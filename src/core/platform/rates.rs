@@ -24,14 +24,14 @@ pub struct CoreRates {
     pub memory_sharing: MemorySharing,
     /// Computing rates for data in the caches of the CMP, if stated.
     pub in_cache: Option<CacheRates>,
-    /// Core time of a test for messages that finds no message. This time is greater than zero, because otherwise a
-    /// polling loop would never advance its clock.
+    /// Core time of a test for messages that finds no message. The cost of a poll is greater than zero, because
+    /// otherwise a polling loop would never advance the clock of its rank.
     pub poll: SimSpan,
     /// Core time of posting a receive, blocking or not. If the rank waits for the message, the wait hides this time.
     pub post_overhead: SimSpan,
     /// On a core with more ranks than hardware threads: time until a rank that has waited continues after another rank.
-    /// The time includes the other rank's last test for messages and the process switch. Only levels with the
-    /// contention model `fair` use this time.
+    /// The time of a context switch includes the other rank's last test for messages and the process switch. Only
+    /// levels with the contention model `fair` use this time.
     pub context_switch: SimSpan,
     /// Time of real code on the target machine divided by the time of the same code on the host.
     pub scale_factor: f64,
@@ -116,9 +116,8 @@ impl CoreRates {
     }
 
     /// Returns the factor on the host time of each rank's own code (eq. 1 of the MCPSim paper): `scale_factor`, times
-    /// the slowdown for the number of ranks on the rank's CMP. 1 of the MCPSim paper): `scale_factor`, times the
-    /// slowdown for the number of ranks on its CMP. If memory is shared over time, the slowdown is the slowdown of a
-    /// single rank, because other ranks slow the rank only while they compute.
+    /// the slowdown for the number of ranks on the rank's CMP. If memory is shared over time, the slowdown is the
+    /// slowdown of a single rank, because other ranks slow the rank only while they compute.
     pub fn code_factors(&self, sites: &[Site]) -> Vec<f64> {
         let mut on_cmp = HashMap::new();
         sites.iter().for_each(|site| *on_cmp.entry((site.node, site.cmp)).or_insert(0usize) += 1);

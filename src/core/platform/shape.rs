@@ -35,8 +35,8 @@ pub enum ShapeError {
 }
 
 impl Shape {
-    /// Greatest permitted number of cores. It exceeds the number of cores of real machines, and the host's memory is
-    /// sufficient for it.
+    /// Greatest permitted number of cores. This greatest number exceeds the number of cores of real machines, and the
+    /// host's memory is sufficient for this number.
     pub const MOST_CORES: u32 = 1 << 24;
 
     /// Creates the shape of a machine with `nodes` nodes of `cmps` CMPs with `cores` cores each.

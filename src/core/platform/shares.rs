@@ -10,7 +10,7 @@ pub struct MemoryShares {
     shape: Shape,
     /// Number of cores of a unit that ranks share: the smallest domain with a cache or memory of its own, or a CMP.
     unit: u32,
-    /// Part that each rank on a unit has, for each unit of cores.
+    /// For each unit of cores, the part of memory bandwidth and caches that each rank on the unit has.
     of_unit: Vec<MemoryPart>,
     /// Parts of the ranks on cores whose hardware threads slow each other.
     of_core: HashMap<Site, MemoryPart>,

@@ -175,7 +175,8 @@ impl Link {
             Contention::Fair => row.gap,
             Contention::Ideal | Contention::Share | Contention::Measured => SimSpan::ZERO,
         };
-        // The gap is the greatest of the core times of sender and receiver and the gap of the adapter.
+        // LogP's gap is the greatest of three times: the core time of the sender, the core time of the receiver, and
+        // the gap of the adapter.
         let gap = overheads.into_iter().fold(adapter.as_seconds(), f64::max);
         LogP::new(self.alone(bytes), overheads, gap)
     }
@@ -248,8 +249,8 @@ impl Platform {
 }
 
 impl CoreRates {
-    /// Returns the rates of a core that is alone on its node. Memory and slowdown are those of the CMP with the most
-    /// ranks among these sites.
+    /// Returns the rates of a core that is alone on its node. The memory bandwidth and the slowdown of the core are
+    /// those of a core on the CMP with the most ranks among `sites`.
     fn as_among(&self, sites: &[Site]) -> CoreRates {
         let mut sorted = sites.to_vec();
         sorted.sort_unstable();

@@ -63,8 +63,8 @@ impl HardwareThreads {
         }
     }
 
-    /// Returns the slowdown of a rank. It includes that the ranks take turns if a core has more ranks than hardware
-    /// threads.
+    /// Returns the slowdown of a rank. The slowdown includes that the ranks take turns if a core has more ranks than
+    /// hardware threads.
     pub fn longer(&self, ranks: u32) -> f64 {
         self.factor(ranks) * self.turns(ranks)
     }

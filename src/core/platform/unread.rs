@@ -14,7 +14,7 @@ pub struct UnreadKeys {
 }
 
 impl UnreadKeys {
-    /// Returns those of `keys` that the table `table` states; `None` if it states none.
+    /// Returns the keys of `keys` that the table `table` states; `None` if the table states none of these keys.
     pub(super) fn stated(table: &str, keys: &[(&str, bool)]) -> Option<UnreadKeys> {
         let keys: Vec<String> = keys.iter().filter(|(_, stated)| *stated).map(|(key, _)| (*key).to_owned()).collect();
         (!keys.is_empty()).then(|| UnreadKeys { table: table.to_owned(), keys })

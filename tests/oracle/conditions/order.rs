@@ -1,5 +1,5 @@
-//! Tests random programs under random conditions. The Outcome must be the same for any number of workers. For programs
-//! without strands, the Outcome must not depend on how far programs run ahead of virtual time.
+//! Tests random programs under random conditions. The Outcome of a random program must be the same for any number of
+//! workers. For programs without strands, the Outcome must not depend on how far programs run ahead of virtual time.
 //!
 //! The three levels of the machine have different contention models, so that the cost of some messages is determined at
 //! the send and the cost of other messages at the departure.

@@ -37,7 +37,7 @@ pub(in crate::engine) enum TransferConsumer {
     Nobody,
     /// The transfer ended at this time, and no receive has matched the message yet.
     Ended(SimTime),
-    /// This receive matched the message of the transfer.
+    /// The receive with this request matched the message of the transfer.
     Receive(RequestId),
     /// The transfer belongs to a rendezvous message with these requests.
     Granted { send: RequestId, recv: RequestId, path: PathSlot },

@@ -40,9 +40,9 @@ impl PreparedRun<'_> {
 
 /// Factory of the programs of a run, one per rank.
 ///
-/// [`PreparedRun::run`] is compiled for the type of the run's programs. This code is fastest at run time but takes long
-/// to compile. Implement [`RankPrograms::run_prepared`] with [`PreparedRun::run`] if speed matters. By default programs
-/// are trait objects, and the same compiled code runs programs of all types.
+/// [`PreparedRun::run`] is compiled for the type of the programs. [`PreparedRun::run`] is fastest at run time but takes
+/// long to compile. Implement [`RankPrograms::run_prepared`] with [`PreparedRun::run`] if speed matters. By default
+/// programs are trait objects, and the same compiled code runs programs of all types.
 pub trait RankPrograms: Sync {
     /// Creates the program of `rank`.
     fn program(&self, rank: Rank) -> Box<dyn Program>;

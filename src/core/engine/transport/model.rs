@@ -4,7 +4,7 @@
 //! In the model a sleeping thread sleeps until another thread wakes it; no timeout ends a sleep. A thread that no
 //! thread wakes is a deadlock, which the model check detects.
 
-// The model check uses only some items of the files.
+// The model check uses only some of the items in the checked source files.
 #![allow(dead_code)]
 
 #[allow(clippy::duplicate_mod)]

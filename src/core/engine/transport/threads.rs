@@ -20,7 +20,7 @@ pub struct ExchangeBuffers {
     sides: [ExchangeSide; 2],
 }
 
-/// One of the two copies of the shared data.
+/// One of the two copies of the data that workers exchange.
 #[derive(Debug)]
 struct ExchangeSide {
     /// Values of each worker: the earliest times in its queue and batches, its number of handled events, its next slot

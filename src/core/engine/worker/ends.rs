@@ -19,8 +19,8 @@ use crate::engine::state::{RankState, TargetRank};
 use crate::engine::transport::{Batch, LocalBound, Transport};
 
 impl<P: Program> Worker<'_, P> {
-    /// Computes the rates of flows at the slot of virtual time `time`, together with all other workers, and continues
-    /// the messages that end before the next slot. Returns true if the run must stop.
+    /// Computes the rates of network flows at the slot of virtual time that begins at `time`, together with all other
+    /// workers, and continues the messages that end before the next slot. Returns true if the run must stop.
     pub(super) fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
         let never = SimTime::NEVER;
         let lp = &mut self.lp;

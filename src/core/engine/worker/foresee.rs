@@ -26,8 +26,8 @@ pub(super) fn known(ranks: usize) -> usize {
 }
 
 impl<P: Program> Worker<'_, P> {
-    /// Prefetches the data of the next event. These data are seldom in the caches, and fetching them takes as long as
-    /// handling an event.
+    /// Prefetches the data of the next event. The data of the next events are seldom in the caches, and fetching data
+    /// takes as long as handling an event.
     #[inline(always)]
     pub(super) fn foresee(&self) {
         if !self.foresees {

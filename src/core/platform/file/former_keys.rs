@@ -3,7 +3,7 @@
 use crate::config::{ConfigError, Document};
 use crate::platform::Level;
 
-/// Path of a table (empty for the whole file), the former name of a key in it, and its name.
+/// Path of a table (empty for the whole file), former name of a key in the table, and present name of the key.
 type FormerKey = (&'static [&'static str], &'static str, &'static str);
 
 const LEVELS: [&str; 3] = [Level::ALL[0].name(), Level::ALL[1].name(), Level::ALL[2].name()];

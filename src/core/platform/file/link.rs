@@ -126,7 +126,8 @@ impl LinkFile {
         replace!(file, costs, has_intervals: latency bandwidth send_overhead recv_overhead send_bandwidth recv_bandwidth
             gap copy_bandwidth copy_count loads);
         if costs.handshake.is_some() || costs.latency.is_some() || has_intervals {
-            // Control messages cross the same distance as data, so their time is not the handshake of the level.
+            // Control messages cross the same distance as data, so the handshake of the level does not apply to the
+            // messages of a place.
             file.handshake = costs.handshake;
         }
         file.link_at(document, level, cmps, &format!("places.{place}"))

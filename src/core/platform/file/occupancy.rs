@@ -33,8 +33,8 @@ pub(super) struct StatedOccupancy<'a> {
 }
 
 impl StatedOccupancy<'_> {
-    /// Checks these values against the other values of the level, and adds defaults. `cmps` is the number of CMPs per
-    /// node.
+    /// Checks the stated values against the other values of the level, and adds defaults. `cmps` is the number of CMPs
+    /// per node.
     pub fn occupancy(
         &self,
         document: &Document,
@@ -134,8 +134,8 @@ impl StatedOccupancy<'_> {
     }
 }
 
-/// Checks that the bandwidth of both directions together is not less than that of one direction. `one_way` describes
-/// the bandwidth of one direction in error messages.
+/// Checks that the bandwidth of both directions together is not less than the bandwidth of one direction. `one_way`
+/// describes the bandwidth of one direction in error messages.
 fn check_duplex(document: &Document, level: &str, occupancy: &Occupancy, one_way: &str) -> Result<(), ConfigError> {
     let Some(capacity) = occupancy.capacity else { return Ok(()) };
     for (key, both) in [("duplex", occupancy.duplex), ("pair_duplex", occupancy.pair_duplex)] {

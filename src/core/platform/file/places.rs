@@ -153,7 +153,7 @@ impl StatedPlaces {
             }
             of_classes.extend(of_level.into_iter().rev());
         }
-        // This link is for pairs of nodes without a common group.
+        // Pairs of nodes without a common group have the link of the level between nodes.
         of_classes.push(links[Level::InterNode as usize].clone());
         for (class, link) in of_classes.iter_mut().enumerate().skip(domains.len()) {
             *link = link.clone().with_added_latency(self.places.added_latency(class));

@@ -286,7 +286,7 @@ fn errors_name_the_line_of_the_key() {
         ("[inter_node]\n\nlatenzy = 7\n", "in inter_node.latenzy of x.toml:8, did you mean \"latency\"?"),
         ("# A comment.\n[inter_node]\nbandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:7, a time"),
         ("inter_node.bandwidth = \"1 GB/s\"\n", "\"latency\" in inter_node of x.toml:6, a time"),
-        // The platform files have keys that contradict each other.
+        // These platform files have keys that contradict each other.
         (
             "[inter_node]\nlaw = \"fair\"\nlatency = \"1 us\"\nbandwidth = \"1 GB/s\"\nduplex = \"1 MB/s\"\n",
             "in inter_node.duplex of x.toml:10; found 1.000 MB/s",

@@ -20,8 +20,8 @@ use super::world::{TransportWorld, poll};
 /// Tags of packages, and of the large data of packages, for each of two alternating rounds.
 const TAGS: [[i32; 2]; 2] = [[1, 2], [3, 4]];
 
-/// Positions of values in the word that the leaders reduce. These values are followed by the number of packages for
-/// each host process, and by the number of early messages for each host process so far.
+/// Positions of values in the word that the leaders reduce. The values at these positions are followed by the number of
+/// packages for each host process, and by the number of early messages for each host process so far.
 const LEAST: usize = 0;
 const OWNER: usize = 1;
 const SECOND: usize = 2;
