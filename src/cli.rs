@@ -74,7 +74,8 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Prints the error message of a failed command, unless another host process prints the message. Returns the exit code.
+/// Prints the error message of a failed command, unless another host process prints the message. Returns the exit code
+/// of the failed command.
 fn failed(failure: Failure) -> u8 {
     if !failure.text.is_empty() {
         complain(&failure.text);
@@ -120,7 +121,7 @@ fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8,
     }
 }
 
-/// Runs the C or C++ compiler and returns its exit code.
+/// Runs the C or C++ compiler and returns the exit code of the compiler.
 fn compile(language: Language, arguments: &[OsString]) -> Result<u8, Failure> {
     match cc::request(language, arguments)? {
         WrapperRequest::Show(text) => output::print(&text).map(|()| 0),
@@ -150,7 +151,7 @@ struct RequestedRun {
 #[derive(Clone, Copy, Debug)]
 enum FurtherRuns {
     None,
-    /// Simulation runs with other seeds. The number is the total number of runs.
+    /// Simulation runs with other seeds. The number of `Seeds` is the total number of runs.
     Seeds(u32),
     /// A simulation run on a machine with an ideal network.
     IdealNetwork,
@@ -277,7 +278,7 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
     stopwatch.stop(&mut outcome);
     notes.extend(fewer_workers(run.settings.workers, &outcome));
-    // If no prediction is printed, the notes explain the exit code.
+    // If `--quiet` suppresses the prediction, the notes explain a nonzero exit code.
     if !quiet || exit_code != 0 {
         notes.iter().for_each(|note| _ = writeln!(std::io::stderr(), "note: {note}"));
     }

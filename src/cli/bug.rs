@@ -1,5 +1,5 @@
-//! Panic handler. A panic on any thread is a bug in mcpsim: the handler prints one report, and the process exits with
-//! code 70.
+//! Panic handler of mcpsim. A panic on any thread is a bug in mcpsim: the handler prints one report, and the process
+//! exits with code 70.
 
 use std::io::{IsTerminal, Write};
 use std::panic::PanicHookInfo;

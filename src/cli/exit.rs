@@ -10,7 +10,8 @@ use crate::rank::FailureKind;
 use crate::report;
 use crate::run::{Agreed, ErrorKind, PredictError};
 
-/// True if the user started a real program by its own name, or mcpsim under the name of a launcher.
+/// True if the user started a real program by its own name, or started mcpsim under the name of a launcher such as
+/// `mpiexec`.
 static STANDS_FOR_PROGRAM: AtomicBool = AtomicBool::new(false);
 
 /// Sets the exit code after a crash of the simulated program to the code that shells and launchers use: 128 plus the

@@ -41,7 +41,7 @@ pub(super) fn join(
     })
 }
 
-/// Describes the abilities of a build without MPI. The text is empty if mcpsim was built with MPI.
+/// Describes the abilities of a build without MPI. The returned text is empty if mcpsim was built with MPI.
 fn without_mpi(parsed: &Result<Parsed, Failure>) -> &'static str {
     match parsed {
         _ if cfg!(feature = "mpi") => "",

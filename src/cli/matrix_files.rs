@@ -58,7 +58,7 @@ pub(super) fn compressed(prefix: &Path) -> Result<Compressed, Failure> {
 }
 
 /// Reads the host name of each rank from the text file that belongs to `path`, which is PREFIX_median.nc or the file of
-/// another statistic. Returns an empty list if there is no such file.
+/// another statistic. Returns an empty list if the text file does not exist.
 ///
 /// # Errors
 /// The file of host names cannot be read, or is empty.

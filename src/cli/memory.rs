@@ -2,7 +2,7 @@
 //! the required and the available memory is printed, and the process exits with code 2.
 //!
 //! By default, Rust aborts without an explanation for the user if an allocation fails. A run for which memory certainly
-//! does not suffice is rejected before it starts; the allocator reports all other cases.
+//! does not suffice is rejected before it starts; the allocator reports failed allocations of all other runs.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};
@@ -109,7 +109,7 @@ impl Write for ErrorLine {
 fn end(size: usize) -> ! {
     let mut line = ErrorLine { bytes: [0; 512], used: 0 };
     let _ = tell(&mut line, size, taken(), limit());
-    // SAFETY: these functions do not allocate; the bytes are valid.
+    // SAFETY: the called C functions do not allocate memory; the bytes of the text are valid.
     unsafe {
         libc::write(2, line.bytes.as_ptr().cast(), line.used);
         libc::_exit(Exit::BadInput.code().into())

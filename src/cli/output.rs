@@ -33,7 +33,7 @@ enum TimelineFormat {
     Otf2,
 }
 
-/// Destination of one result.
+/// Destination of one result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum OutputTarget {
     Stdout,
@@ -280,7 +280,8 @@ impl OutputTarget {
         }
         check_no_input(&path).map_err(|error| wrong(error.to_string()))?;
         if path.exists() && !path.is_file() {
-            // Whether a device or a pipe is writable cannot be tested without writing to it.
+            // A test for a writable device or pipe would have to write to the device or pipe, so the function does not
+            // test them.
             return Ok(OutputTarget::File(path));
         }
         let directory = directory_of(&path);
@@ -303,7 +304,7 @@ impl OutputTarget {
     }
 }
 
-/// Prints `text` to stdout. It is no error if the reader has closed the pipe (`| head`).
+/// Prints `text` to stdout. A reader that has closed the pipe (`| head`) causes no error.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {

@@ -1,5 +1,5 @@
-//! Output of simulated ranks. The first host process prints the output line by line; the other host processes collect
-//! the output of their ranks for the first host process.
+//! Output of simulated ranks on stdout and stderr. The first host process prints the output line by line; the other
+//! host processes collect the output of their ranks for the first host process.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -14,7 +14,7 @@ pub(super) fn connect(threads: HostThreads) -> Result<Processes, String> {
 /// Fails, because this build of mcpsim has no MPI.
 ///
 /// # Errors
-/// The function always fails.
+/// The function fails in every build without MPI.
 #[cfg(not(feature = "mpi"))]
 pub(super) fn connect(_: HostThreads) -> Result<Processes, String> {
     Err("but this build simulates in one process: build one that can with cargo build --release --features mpi, \
@@ -37,8 +37,8 @@ pub(super) fn end_process(code: i32) -> ! {
     std::process::exit(code)
 }
 
-/// Ends this host process with the exit code `code` unless it ends by itself shortly. The other host processes may have
-/// ended, and MPI may wait for them.
+/// Ends this host process with the exit code `code` unless the process ends by itself shortly. The other host processes
+/// may have ended, and MPI may wait for them.
 pub(super) fn end_process_soon(code: i32) {
     #[cfg(feature = "mpi")]
     mcpsim_host_mpi::leave_soon(code);

@@ -1,6 +1,6 @@
 //! Clusters of pairs of ranks whose message times are similar over a range of message lengths. The algorithm is that of
-//! Salnikov and Andreev (the tool for automatic clustering of communication tests in multiprocessor systems). Matrices
-//! are read from their file on demand.
+//! Salnikov and Andreev (the tool for automatic clustering of communication tests in multiprocessor systems). The
+//! clustering reads time matrices from their file on demand.
 //!
 //! ```text
 //! matrix ─ ranges (steps 1, 2) ─▶ labels ─┐

@@ -226,7 +226,8 @@ impl Compressed {
         (self.starts.len(), self.data.len(), self.exceptions.len())
     }
 
-    /// Returns the index of the partition that contains a matrix, and the clusters of this partition.
+    /// Returns the index of the partition (range of message lengths) that contains a matrix, and the cluster labels of
+    /// the partition.
     fn partition(&mut self, matrix: usize) -> Result<(usize, &[i32]), MatrixError> {
         let partition = self.starts.partition_point(|start| *start <= matrix) - 1;
         if self.last.as_ref().is_none_or(|(last, _)| *last != partition) {

@@ -214,7 +214,7 @@ impl Seek for Whole {
 }
 
 /// Returns the definition of a NetCDF file with the measurement parameters and `records` records along the dimension
-/// `n`. The caller adds the other variables.
+/// `n`. The caller adds the variables that contain the matrices.
 pub(super) fn definition(parameters: &Parameters, records: usize) -> Result<DataSet, MatrixError> {
     let mut data_set = DataSet::new();
     let side = parameters.ranks as usize;

@@ -213,7 +213,8 @@ impl Parameters {
     /// Checks that the parameters have at least two ranks, a step between message lengths, and ordered message lengths.
     ///
     /// # Errors
-    /// A parameter of the measurement is invalid; the message contains its name and the expected value.
+    /// A parameter of the measurement is invalid; the error message contains the name of the parameter and the expected
+    /// value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let wrong = |what: &str, expected: &str, found: u32| {
             Err(MatrixError::new(format!("{what}: expected {expected}; found {found}")))

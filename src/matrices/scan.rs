@@ -111,7 +111,7 @@ pub(super) fn scan(header: &[u8]) -> Result<(), MatrixError> {
         if !(1..=6).contains(&kind) {
             return Err(unknown_type(kind));
         }
-        // Skips the variable's size, which may be wrong, and its offset.
+        // Skips the size of the NetCDF variable, which may be wrong, and the offset of the variable.
         walk.skip(4)?;
         walk.skip(if version == 2 { 8 } else { 4 })?;
     }

@@ -1,26 +1,27 @@
 //! Cache capacity for message buffers of a CMP (socket), and copy bandwidth of the CMP from main memory.
 //!
-//! In this test, all pairs of ranks of a CMP exchange messages. Each message has its own buffers, and successive series
-//! use more messages. As in the model, ranks use the buffers in turn, so buffers that together exceed the caches always
-//! miss. A copied byte counts twice, because the core reads the byte and writes the byte:
+//! In the test of caches, all pairs of ranks of a CMP exchange messages. Every message has its own send and receive
+//! buffer, and each series of samples uses more messages than the previous series. As in the model of caches, ranks use
+//! the buffers in turn, so accesses always miss the caches if all buffers together exceed the caches. A copied byte
+//! counts twice, because the core reads the byte and writes the byte:
 //!
 //! ```text
 //! cache          = bytes of all buffers where the rate is √(most · last)
 //! copy_bandwidth = 2 · after, and no more than memory_bandwidth
 //! ```
 //!
-//! `most` is the highest copy rate over all numbers of buffers. `last` is the copy rate with the most buffers. `after`
-//! is the copy rate after other code has evicted all buffers from the caches. `after` is lower than `last`, because the
-//! other code also evicts page tables. The cache size is interpolated between the two nearest series of samples on
-//! logarithms of bytes and rates.
+//! In the formulas, `most` is the highest copy rate over all numbers of buffers. The value `last` is the copy rate with
+//! the most buffers. The value `after` is the copy rate after other code has evicted all buffers from the caches. The
+//! copy rate `after` is lower than `last`, because the other code also evicts page tables. The cache size is
+//! interpolated between the two nearest series of samples on logarithms of buffer bytes and copy rates.
 
 use mcpsim_core::platform::Level;
 
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
-/// Highest ratio of the copy rate with the most buffers to the highest copy rate at which the cache capacity can be
-/// derived.
+/// Highest ratio of the copy rate with the most buffers to the highest copy rate with which the tests show the cache
+/// capacity.
 const SLOWER: f64 = 0.8;
 /// Highest ratio of the copy rates of the two series with the most buffers at which both series exceed the caches.
 const LEVEL: f64 = 1.25;

@@ -19,7 +19,7 @@ pub struct MeasuredClasses {
     test: PairTest,
     /// Class of each matrix element (pair of ranks) in row-major order; undefined on the diagonal.
     of_element: Vec<u32>,
-    /// Time of a message in seconds by message size, for each class of rank pairs.
+    /// Times of messages in seconds by message size, for each class of rank pairs.
     times: Vec<Vec<(u64, f64)>>,
 }
 

@@ -39,7 +39,7 @@ pub struct CollectiveTests {
 /// Measured time of a collective for one number of ranks and one size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TimedCollective {
-    /// The measured collective.
+    /// The measured MPI collective.
     pub collective: Collective,
     /// Number of participating ranks, which are the first ranks from rank 0.
     pub ranks: u32,
@@ -69,8 +69,8 @@ fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     all.filter(|bytes| bytes * copies <= MOST_OF_RANK).collect()
 }
 
-/// Times all collectives. Each rank must call this function and gets the result. `tell` receives the name of the next
-/// test and the finished fraction of the work.
+/// Times all MPI collectives of the plan. Each rank must call this function and gets the result. `tell` receives the
+/// name of the next test and the finished fraction of the work.
 pub fn time_collectives(
     port: &mut dyn GroupPort,
     plan: &CollectiveTests,
@@ -185,7 +185,7 @@ pub struct CollectiveFit {
     pub collective: Collective,
     /// For each number of ranks n: t0(n) and 1 / r∞(n), and the mean relative error over message sizes.
     pub by_ranks: Vec<(u32, Hockney, f64)>,
-    /// Growth of t0(n), seconds.
+    /// Growth of the start-up time t0(n), seconds.
     pub start: Option<Growth>,
     /// Growth of 1 / r∞(n), seconds per byte; `None` for a barrier.
     pub per_byte: Option<Growth>,

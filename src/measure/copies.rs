@@ -2,8 +2,8 @@
 //! messages.
 //!
 //! A window is a number of concurrent messages. In the model of a window the sender's core takes o_s per message. The
-//! receiver's core takes o_r and, concurrently, copies for s / copy bandwidth. The slowest of these determines the rate
-//! of a window:
+//! receiver's core takes o_r and, concurrently, copies for s / copy bandwidth. The slowest of the sender's core, the
+//! receiver's core and the copies determines the rate of a window:
 //!
 //! ```text
 //! T(n, s) = start + n t(s),    t(s) = max(o_s, o_r, s / copy bandwidth)
@@ -13,23 +13,26 @@
 //! copy time. If windows contradict the table rows of message costs that ping-pongs yield, four steps adapt the rows:
 //!
 //! 1. The straight line through windows of two numbers of messages yields the time of any number of messages. On a real
-//!   machine this line begins below the model's `start`, which is derived from a ping-pong, because a ping-pong passes
-//!   data back and forth. Rows are fitted for N = 64 messages, the usual number in benchmarks: t(s) = (T(N, s) − start)
-//!   / N. Three limits apply to t(s): at most the time of a single message, at most t of more bytes, and at least s at
-//!   the best rate of one additional message of any size.
-//! 2. Straight lines a + b s with a ≥ 0 and b ≥ 0 are fitted piecewise to t, and also to half round trips.
-//! 3. The model has the maximum of o_s, o_r and copy time instead of a straight line. For a table row of message sizes
-//!   from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂ per byte. The factor f makes the deficit at the middle
-//!   sizes of the row equal to the excess at its ends. Rows are divided until no size deviates from the line by more
-//!   than a factor of f. If copies alone are as close, o_r is at most its previous value.
+//!   machine the line through window times begins below the model's `start`, which is derived from a ping-pong, because
+//!   a ping-pong passes data back and forth. Table rows are fitted for N = 64 messages, the usual number in benchmarks:
+//!   t(s) = (T(N, s) − start) / N. Three limits apply to t(s): at most the time of a single message, at most t of more
+//!   bytes, and at least s at the best rate of one additional message of any size.
+//! 2. Straight lines a + b s with a ≥ 0 and b ≥ 0 are fitted piecewise to t(s), the time per message of a window, and
+//!   also to half round trips.
+//! 3. The model of windows has the maximum of o_s, o_r and copy time instead of a straight line. For a table row of
+//!   message sizes from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂ per byte. The factor f is chosen so that
+//!   the model is as far below the fitted line at middle sizes as above the line at the ends of the row. Table rows are
+//!   divided until the model of every size deviates from the fitted line by at most the factor f. If the copy time
+//!   alone is as close to the line, o_r is at most its previous value.
 //! 4. The latency of a row decreases by the increase of o_r, so half round trips do not change. A part of the latency
-//!   must remain, and no copy may take longer than the bytes of a single message. If o_r does not fit, rows become
-//!   short enough for copies alone, or time moves from the bytes to the latency. Half round trips at the ends of such a
-//!   row change by at most 5 %.
+//!   must remain, and no copy may take longer than the bytes of a single message. If o_r exceeds the available latency,
+//!   table rows become so short that copy time alone explains the windows, or time is moved from the bytes to the
+//!   latency. Half round trips at the ends of a row with moved time change by at most 5 %.
 //!
-//! Above the eager threshold, o_r and copies must fit into the time of a message, so the time of control messages is
-//! limited. `start` depends on the rows, so the steps are iterated. Both numbers of messages must be so large that
-//! their copies take longer than the bytes of one message; otherwise the slope of the line is too small.
+//! Above the eager threshold, o_r and copy time must fit into the time of a message, so the time of control messages is
+//! limited. The `start` of a window depends on the table rows, so the four steps are iterated. The two measured windows
+//! must have so many messages that the copies take longer than the bytes of one message. Otherwise the slope of the
+//! line through the two window times is too small.
 
 use mcpsim_core::platform::Level;
 

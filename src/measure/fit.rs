@@ -43,14 +43,14 @@ impl FitPiece {
 pub struct Floor {
     /// Least seconds of a message of zero bytes.
     pub start: f64,
-    /// Least seconds per byte.
+    /// Least seconds per byte of the fitted lines.
     pub per_byte: f64,
 }
 
 /// Fits straight lines (pieces) to `points` (sizes increasing, seconds above zero) by least squares of relative errors,
 /// with an optimal number of pieces (Bellman and Roth: Curve fitting by segmented straight lines, JASA 64, 1969). No
 /// line crosses one of the `breaks`, which are measured message sizes, or is below `least`. If times do not grow with
-/// the size, the line is flat: all bytes of its greatest size together cost the uncertainty of a median.
+/// the size, the line is flat: all bytes of the line's greatest size together cost the uncertainty of a median.
 pub fn pieces(points: &[(u64, f64)], breaks: &[u64], least: Floor) -> Vec<FitPiece> {
     let mut found = Vec::new();
     let mut rest = points;

@@ -133,7 +133,7 @@ pub struct Speed {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figures {
-    /// Name of the machine.
+    /// Name of the machine on which the kernels were timed.
     pub machine: String,
     /// Seconds per run of a kernel, by the name of the kernel.
     pub seconds: std::collections::BTreeMap<String, f64>,

@@ -81,9 +81,9 @@ struct Overheads {
 
 /// Correction factors of message times under load, for each network level, load and message size.
 ///
-/// The concurrent transfers of a test do not all meet the same number of concurrent transfers: transfers start one
-/// after another, and the next round of one transfer overlaps with the end of others. With the correction factors, the
-/// same test takes the same time on the simulated machine.
+/// The transfers of a test do not all overlap with the same number of other transfers. The transfers start one after
+/// another, and the next round of one transfer overlaps with the end of other transfers. With the correction factors,
+/// the test takes as long on the simulated machine as measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Corrections(BTreeMap<(Level, u32, u64), Correction>);
 
@@ -136,9 +136,9 @@ impl LinkFit {
         let points: Vec<(u64, f64)> =
             samples.medians(level, Test::PingPong).into_iter().filter(|(_, seconds)| *seconds > 0.0).collect();
         let breaks: Vec<u64> = eager.into_iter().collect();
-        // A byte of a single message takes at least its time in a window, even if the times of two message sizes imply
-        // less. No fitted line starts below 0.7 times the time of an empty message; the factor 0.7 allows for sizes
-        // with different start-up times.
+        // A byte of a single message takes at least as long as a byte of a message in a window, even if the times of
+        // two message sizes imply less. No fitted line starts below 0.7 times the time of an empty message; the factor
+        // 0.7 allows for sizes with different start-up times.
         let least = Floor { start: 0.7 * points.first()?.1, per_byte: ShortWindows::least_byte(samples, level) };
         let mut found = pieces(&points, &breaks, least);
         let best = best_bandwidth(samples, level, &points);
@@ -165,8 +165,8 @@ impl LinkFit {
         Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None, effects })
     }
 
-    /// Converts the parameters of a network level to the `fair` contention model. Windows yield the occupancy of
-    /// resources, which determines message costs under load.
+    /// Converts the parameters of a network level to the `fair` contention model. Message windows yield the occupancy
+    /// of resources, which determines message costs under load.
     pub fn fair(self, samples: &Samples) -> LinkFit {
         let occupancy = MeasuredOccupancy::of(samples, self.level);
         let mut rows = Vec::new();

@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Textbook models of a network level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelModels {
-    /// The network level.
+    /// The network level of the textbook models.
     pub level: Level,
     /// Half round trips: message sizes in increasing order, and seconds above zero.
     pub points: Vec<(u64, f64)>,

@@ -2,16 +2,16 @@
 //! Benchmarks, EuroPVM/MPI 2001): the total bytes per second that all ranks send in rings, as a single number for a
 //! machine. P is the number of ranks.
 //!
-//! - Six patterns divide the ranks into rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks. Each pattern is
-//!   measured with the ranks in order and with the ranks in random order. If P is not a multiple of the ring length,
-//!   the last ring is shorter or longer.
-//! - Each rank exchanges a message with both neighbours by all methods of [`NeighbourMethod`], and the fastest method
-//!   counts.
-//! - There are 21 message sizes: 1 B to 4 KiB by doubling, then 8 sizes at equal ratios up to L_max, which is a 128th
-//!   of a rank's memory, at most 128 MB.
-//! - The bandwidth of a pattern is the mean, over message sizes, of all bytes divided by the time of the slowest rank.
-//!   b_eff is the logarithmic mean of two values: the logarithmic mean over the ordered patterns and the logarithmic
-//!   mean over the random patterns.
+//! - Six patterns divide the ranks into rings of 2, 4, 8, max(16, P / 4), max(32, P / 2) and P ranks. Every ring
+//!   pattern is measured with the ranks in order and with the ranks in random order. If P is not a multiple of the ring
+//!   length, the last ring is shorter or longer.
+//! - Each rank exchanges messages with its two neighbours in the ring by all methods of [`NeighbourMethod`], and the
+//!   fastest method counts.
+//! - The benchmark b_eff has 21 message sizes: 1 B to 4 KiB by doubling, then 8 sizes at equal ratios up to L_max,
+//!   which is a 128th of a rank's memory, at most 128 MB.
+//! - The bandwidth of a ring pattern is the number of bytes of all ranks divided by the time of the slowest rank, as
+//!   the mean over message sizes. b_eff is the logarithmic mean of two values: the logarithmic mean over the ordered
+//!   patterns and the logarithmic mean over the random patterns.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -48,8 +48,8 @@ pub struct RingPattern {
     pub neighbours: Vec<[u32; 2]>,
 }
 
-/// Returns the ring patterns for `ranks` ranks, two or more. The result is the same on all ranks. With few ranks some
-/// patterns are equal; only the first of equal patterns is included.
+/// Returns the ring patterns for `ranks` ranks, two or more. The returned ring patterns are the same on all ranks. With
+/// few ranks some patterns are equal; only the first of equal patterns is included.
 pub fn patterns(ranks: u32) -> Vec<RingPattern> {
     let mut patterns: Vec<RingPattern> = Vec::new();
     for number in 0..2 * PATTERNS {
@@ -138,7 +138,7 @@ pub fn measure_rings(
 }
 
 /// Returns the number of exchanges per sample, which is so large that the resolution of the clock does not matter. The
-/// number is at most the initial number of b_eff.
+/// returned number is at most the initial number of exchanges in b_eff.
 fn turns(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
     const LONG: f64 = 40e-6;
     // The first exchange of a pattern is not timed, because the caches are cold and the connections are new.

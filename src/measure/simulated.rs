@@ -26,8 +26,8 @@ use super::samples::Samples;
 const TEST: u32 = 0;
 const TOLD: u32 = 1;
 
-/// Time in seconds from the arrival of the last rank to a joint start of a collective. The time is longer than the
-/// start messages to the ranks take.
+/// Time in seconds from the arrival of the last rank to a joint start of a collective. The start messages to the ranks
+/// take less than this time.
 const TOGETHER: f64 = 1.0;
 
 /// Stack size of a simulated rank, bytes.

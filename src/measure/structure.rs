@@ -1,8 +1,9 @@
-//! Hierarchical structure of a machine, derived from the message times between pairs of ranks: nested groups of ranks.
+//! Hierarchical structure of a machine, derived from the message times between pairs of ranks. The structure consists
+//! of nested groups of ranks.
 //!
-//! Distances in a tree are ultrametric: all pairs of ranks from two groups that meet at a switch are equally far apart.
-//! Ranks are joined by average linkage (Sokal and Michener 1958) of the logarithms of times. A gap between the
-//! distances of consecutive joins separates two kinds of pairs.
+//! Distances between ranks in a tree network are ultrametric: all pairs of ranks from two groups that meet at a switch
+//! are equally far apart. Average linkage (Sokal and Michener 1958) of the logarithms of message times joins groups of
+//! ranks. A gap between the distances of consecutive joins separates two kinds of rank pairs.
 
 use kodama::{Method, linkage};
 

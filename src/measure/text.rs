@@ -78,8 +78,8 @@ impl MeasuredMachine {
         text
     }
 
-    /// Writes to the platform file if a rendezvous progresses while its receiver computes. The value is that of the
-    /// highest network level with a result.
+    /// Writes to the platform file if a rendezvous progresses while its receiver computes. The written value is that of
+    /// the highest network level with a result.
     fn progress(&self, text: &mut String) {
         let told = self.links.iter().rev().find_map(|fit| Some((fit.level, fit.effects.progresses?)));
         let Some((level, progresses)) = told else { return };
@@ -338,7 +338,7 @@ pub(super) fn comment(text: &mut String, line: &str) {
     let _ = writeln!(text, "# {}", line.trim_end());
 }
 
-/// Formats a time for a platform file. The text is at least the least time that the model permits.
+/// Formats a time for a platform file. The formatted time is at least the least time that the model permits.
 fn span(seconds: f64) -> String {
     let span = SimSpan::from_seconds(seconds).unwrap_or(SimSpan::ZERO);
     format!("{:.4}", span.max(SimSpan::from_ps(1000)))

@@ -37,7 +37,7 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
 /// `name` is the file name in messages.
 ///
 /// # Errors
-/// The text has another format, contains no calls, or contains two runs.
+/// The timeline text has another format, contains no calls, or contains two runs.
 pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, ConfigError> {
     let wrong = |what: &str| ConfigError::new(format!("{name}: {what}"));
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(&format!("not JSON: {error}")))?;

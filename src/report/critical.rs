@@ -12,7 +12,7 @@ use super::table::{Align, Table};
 const ROWS: usize = 10;
 
 /// Returns tables of the ranks and source positions with the largest shares of the critical path. The text is empty if
-/// the path was not recorded.
+/// the run did not record the critical path.
 pub(super) fn shares(outcome: &Outcome) -> String {
     let Some(path) = outcome.critical_path.as_ref().filter(|path| path.known > SimSpan::ZERO) else {
         return String::new();

@@ -15,8 +15,9 @@ const CYCLE: usize = 8;
 /// Width of text lines, in columns.
 const WIDTH: usize = 80;
 
-/// Returns one line, followed by the details of a crash or by a table of the ranks that wait in a deadlock. The table
-/// has the call, the peer, the virtual time and the source position of each rank. The text does not end with a newline.
+/// Returns one line about the failure, followed by the details of a crash or by a table of the ranks that wait in a
+/// deadlock. The table contains the call, the peer, the virtual time and the source position of each rank. The text
+/// does not end with a newline.
 pub fn failure(error: &RunError) -> String {
     match error {
         RunError::Deadlock(deadlock) => format!("{error}\n{}", deadlock_table(deadlock)),

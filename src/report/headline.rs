@@ -110,8 +110,8 @@ pub(super) fn clip(name: &str, width: usize) -> String {
     format!("{kept}...")
 }
 
-/// Wraps `text` to lines. The first line has at most `first` characters, later lines at most `others`. Longer words are
-/// divided.
+/// Wraps `text` to lines. The first line has at most `first` characters, later lines at most `others`. Words that are
+/// longer than a line are divided.
 pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
     let mut found: Vec<String> = vec![String::new()];
     for word in text.split_whitespace() {
@@ -134,7 +134,7 @@ pub(super) fn lines(text: &str, first: usize, others: usize) -> Vec<String> {
 }
 
 /// Wraps `text` to lines of at most 80 characters, each with a newline. Lines after the first are indented by `hanging`
-/// blanks. Words are not divided.
+/// blanks. Words longer than a line are not divided.
 pub fn wrapped(text: &str, hanging: usize) -> String {
     let start = text.len() - text.trim_start().len();
     let mut found = String::new();
@@ -156,8 +156,8 @@ pub fn wrapped(text: &str, hanging: usize) -> String {
     found + &line + "\n"
 }
 
-/// Returns `head`, two blanks and `with` the `label` on one line if the line is short. Otherwise each pair `key=value`
-/// of `label` is on its own line, indented by `hanging` blanks.
+/// Returns the text `head`, two blanks, the word "with" and the text `label` on one line if the line is short.
+/// Otherwise every pair `key=value` of `label` is on its own line, which is indented by `hanging` blanks.
 pub(super) fn with_label(head: &str, label: &str, hanging: usize) -> String {
     if label.is_empty() {
         return format!("{head}\n");

@@ -30,7 +30,7 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
 /// of the same run wrote.
 ///
 /// # Errors
-/// The text has another form, or is too long for an HTML page.
+/// The exported text has another form, or is too long for an HTML page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
     let data = if text.trim_start().starts_with('{') {
         let expected = "the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate";

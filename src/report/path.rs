@@ -32,7 +32,7 @@ const CHARGED: [ChargedPart; 10] = [
 ];
 const OTHER: &str = "  other";
 
-/// Caption of the parts.
+/// Caption of the time parts in the table of the critical path.
 const IMBALANCE: &str = "  imbalance: compute time on the path beyond the mean over ranks\n";
 
 /// Returns a table of the critical path's parts, whose sum is the predicted time; empty if the run did not record the

@@ -172,7 +172,7 @@ pub fn study_summary(results: &Results) -> String {
         text.push('\n');
         let reasons = reasons(&all, results);
         // If all rows fit into 80 columns, the row of a failed combination contains the reason of the failure.
-        // Otherwise the reasons are listed once below the table.
+        // Otherwise the reasons of failures are listed once below the table.
         let whole = listed(results, &all, |why| why.to_owned());
         let fits = whole.lines().count() == all.len() + 1 && whole.lines().all(|line| line.chars().count() <= 80);
         text.push_str(&match fits {

@@ -5,7 +5,7 @@ use std::fmt;
 /// Reason why a test over revisions, or one run of the test, has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RevisionError {
-    /// The request, the repository or the options file is invalid. The text states the expected form.
+    /// The request, the repository or the options file is invalid. The text of the error states the expected form.
     Input(String),
     /// A command of the test failed with this message.
     Program(String),

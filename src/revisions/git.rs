@@ -10,9 +10,9 @@ use crate::RevisionError;
 /// Commit of the user's git repository.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// Commit hash.
+    /// Full hash of the commit.
     pub hash: String,
-    /// Commit date: YYYY-MM-DD.
+    /// Date of the commit: YYYY-MM-DD.
     pub date: String,
     /// First line of the commit message.
     pub subject: String,

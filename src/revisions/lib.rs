@@ -34,7 +34,7 @@ pub use git::Commit;
 pub use judge::{RevisionChange, Verdict, welch};
 pub use table::{RevisionRow, RevisionTable};
 
-/// Request of `mcpsim revisions`.
+/// Request of a test over the revisions of a program by `mcpsim revisions`.
 #[derive(Clone, Debug, Default)]
 pub struct RevisionRequest {
     /// Path of the user's git repository.

@@ -1,5 +1,5 @@
-//! Results of a test over revisions: one row per revision and argument set. Every row is compared with the last earlier
-//! row that has results.
+//! Results of a test over revisions: one row per revision and argument set. Every result row is compared with the last
+//! earlier row that has results.
 
 use serde::{Deserialize, Serialize};
 

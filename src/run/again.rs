@@ -12,7 +12,7 @@ use super::resolved::Resolved;
 
 /// The first of several simulation runs with small changes.
 pub(super) struct FirstRun {
-    /// Result of the first run. The result contains a trace only if the user requests a trace.
+    /// Result of the first run. The result of the run contains a trace only if the user requests a trace.
     pub(super) prediction: Prediction,
     /// Description of the first run, from which the run is repeated.
     pub(super) again: Resolved,

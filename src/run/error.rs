@@ -105,7 +105,7 @@ impl PredictError {
         }
     }
 
-    /// Returns the error message. `tell` formats an error of the simulation engine.
+    /// Returns the error message of a run. `tell` formats an error of the simulation engine.
     pub fn told(&self, tell: impl Fn(&RunError) -> String) -> String {
         match self {
             PredictError::Input(text) | PredictError::Program(text) | PredictError::Elsewhere { text, .. } => {

@@ -74,7 +74,7 @@ pub struct Details {
     pub critical_path: bool,
     /// Increases of network latency that make the run longer by 1, 2 and 5 %.
     pub latency_tolerance: bool,
-    /// Timelines of all ranks.
+    /// Timelines of the states of all ranks.
     pub timeline: bool,
     /// Use of host time by worker threads.
     pub host_profile: bool,

@@ -16,7 +16,7 @@ use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
 use super::{described, real, replay};
 
-/// Resolved simulation run.
+/// Resolved simulation run: all files were read and all settings merged.
 #[derive(Clone, Debug)]
 pub struct Resolved {
     /// Settings of the simulation run.

@@ -160,7 +160,8 @@ impl Setting {
     }
 }
 
-/// The table of settings. Each row defines a field of [`Given`], a key of the `[run]` table, and a command-line option.
+/// The table of settings of a run. Each row defines a field of [`Given`], a key of the `[run]` table, and a
+/// command-line option.
 macro_rules! settings {
     (
         $($(#[$read:meta])* $key:ident $(($name:literal))?: $type:ty = $value:literal, $heading:ident, $parse:expr,

@@ -128,8 +128,8 @@ impl TraceFile {
         }
     }
 
-    /// Reads the trace of a run that was recorded under a real MPI library. Returns `None` if the file is another
-    /// trace.
+    /// Reads the trace of a run that was recorded under a real MPI library. Returns `None` if the file is a trace of
+    /// another kind.
     ///
     /// # Errors
     /// The trace file is invalid.

@@ -43,7 +43,7 @@ pub struct Field<'a> {
 /// Times of an MPI collective with one message size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sized {
-    /// The timed MPI collective.
+    /// The MPI collective that is timed.
     pub collective: Collective,
     /// Size of the collective in the form that selection rules use: the total of all blocks for allgathers and
     /// reduce-scatters.
@@ -59,8 +59,8 @@ pub struct Sized {
 }
 
 impl Sized {
-    /// Returns the fastest algorithm. Among equally fast algorithms, the algorithm that the MPI library selects is
-    /// preferred, then the first algorithm.
+    /// Returns the fastest algorithm of the collective. Among equally fast algorithms, the algorithm that the MPI
+    /// library selects is preferred, then the first algorithm.
     pub fn fastest(&self) -> Option<(Method, SimSpan)> {
         self.fastest_of(|_| true)
     }

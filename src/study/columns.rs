@@ -1,4 +1,4 @@
-//! Result columns in a study's table. Each column contains a value of the Outcome.
+//! Result columns in a study's table. A result column contains a value of the Outcome.
 
 use crate::engine::Outcome;
 

@@ -75,8 +75,8 @@ pub struct PointLog {
 }
 
 impl PointLog {
-    /// Reads the log file at `path`, if it exists, and opens the file for appending. The file is locked until this
-    /// value is dropped.
+    /// Reads the log file at `path`, if it exists, and opens the file for appending. The log file is locked until the
+    /// [`PointLog`] is dropped.
     ///
     /// # Errors
     /// The log file cannot be read or written, another host process holds the lock, or a line was edited.

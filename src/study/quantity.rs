@@ -7,13 +7,13 @@ use crate::units::{Bandwidth, Bytes, Rate, SimSpan, split_quantity};
 pub enum Measure {
     /// A plain number without a unit.
     Number,
-    /// Time in seconds.
+    /// The quantity is a time in seconds.
     Time,
-    /// Size in bytes.
+    /// The quantity is a size in bytes.
     Size,
-    /// Bandwidth in bytes per second.
+    /// The quantity is a bandwidth in bytes per second.
     Bandwidth,
-    /// Rate in operations per second.
+    /// The quantity is a rate in operations per second.
     Rate,
 }
 

@@ -12,15 +12,15 @@ use super::MemoryBudget;
 pub struct Limits {
     /// Maximum number of concurrent simulation runs.
     pub jobs: NonZeroUsize,
-    /// Maximum host memory of all concurrent simulation runs; `None` if unknown. A run that needs more memory runs
-    /// alone.
+    /// Maximum host memory of all concurrent simulation runs; `None` if unknown. A simulation run that needs more
+    /// memory than this limit runs alone.
     pub memory: Option<MemoryBudget>,
 }
 
 /// Calls `work` for each task in `tasks` on several threads. The calling thread passes the results to `done`: all
 /// results since the last call of `done`, at least one.
 ///
-/// Tasks start in order. After `stop` is set no further task starts, and active tasks finish.
+/// The tasks of a study start in order. After `stop` is set no further task starts, and active tasks finish.
 pub fn run<T: Send>(
     tasks: &[(usize, MemoryBudget)],
     limits: Limits,

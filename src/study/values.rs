@@ -16,7 +16,7 @@ const MOST: usize = 1_000_000;
 /// shapes contain commas, so `;` always separates shapes.
 ///
 /// # Errors
-/// A value of the axis is invalid. The message contains neither the key nor the text; the caller adds both.
+/// A value of the axis is invalid. The error message contains neither the key nor the text; the caller adds both.
 pub(super) fn parse(key: &str, text: &str) -> Result<Vec<Value>, String> {
     if let Some((first, rest)) = text.split_once("..") {
         return range(first, rest);
@@ -95,9 +95,9 @@ fn at_commas(text: &str) -> Vec<&str> {
 /// Method by which a range of axis values progresses from its first to its last value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// The range has the stated number of values with equal differences.
+    /// The range of axis values has the stated number of values with equal differences.
     Linear(usize),
-    /// The range has the stated number of values with equal ratios.
+    /// The range of axis values has the stated number of values with equal ratios.
     Log(usize),
     /// Every value of the range is the previous value plus the stated step.
     Step(f64),

@@ -110,7 +110,7 @@ pub fn simulate(line: &str) -> Ran {
     limited(&simulator(line))
 }
 
-/// Compiles the C or C++ file `source` with `mcpsim cc`. Compiler warnings are errors.
+/// Compiles the C or C++ file `source` with `mcpsim cc`. Warnings of the compiler count as errors.
 pub fn compile(source: &Path, flags: &str, program: &Path) -> Result<(), String> {
     compile_with(source, flags, program, "")
 }

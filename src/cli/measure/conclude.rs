@@ -21,7 +21,7 @@ use super::{MeasureArgs, WrittenContention};
 const ROUNDS: usize = 4;
 
 /// Creates the failure of an unusable measurement. `what` is the result that is not written without `--force`. `advice`
-/// is appended to the other advice on how to repeat the measurement.
+/// is appended to the advice of all measurements on how to repeat the measurement.
 pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
     let mut text = format!("this measurement is unusable, so {what} is written (--force writes results all the same):");
     doubts.iter().for_each(|doubt| text.push_str(&format!("\n  {doubt}")));
@@ -32,7 +32,7 @@ pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
 }
 
 /// Fits the message costs of each network level, and returns the costs with the times of the tests on the resulting
-/// platform. With the contention model `fair` there is one fit. Otherwise the fit is repeated until concurrent
+/// platform. With the contention model `fair` the costs are fitted once. Otherwise the fit is repeated until concurrent
 /// transfers take as long as measured, and the fit with the smallest total error is returned.
 pub(super) fn fitted(
     mut measured: MeasuredMachine,
@@ -117,7 +117,7 @@ pub(super) fn conclude(
             &doubts,
         ));
     }
-    // The platform file contains the same notes, for later readers of the file.
+    // The platform file contains the notes of the measurement, too, for later readers of the file.
     for note in doubts.iter().chain(&judgement.warnings) {
         let _ = writeln!(std::io::stderr(), "note: {note}");
         text.push_str(&format!("\n# NOTE: {note}."));

@@ -30,8 +30,8 @@ pub(super) fn time_datatypes() -> [f64; 2] {
             for _ in 0..TIMES {
                 let datatype = UserDatatype::indexed(&lengths, &starts, &u8::equivalent_datatype());
                 // SAFETY: the datatype's last byte is that of the last block, (blocks - 1) * APART + BLOCK bytes from
-                // the start, inside `data`. The bytes of `data` may have any value. The unpacked data were packed with
-                // the same datatype.
+                // the start, inside `data`. The bytes of `data` may have any value. The data that MPI_Unpack reads were
+                // packed with the same datatype.
                 unsafe {
                     world.pack_into(&View::with_count_and_datatype(&data[..], 1, &datatype), &mut packed, 0);
                     let mut view = MutView::with_count_and_datatype(&mut data[..], 1, &datatype);

@@ -29,8 +29,8 @@ pub(super) fn local_facts(node: Option<&str>) -> HostFacts {
     }
 }
 
-/// Returns the CPUs that a Linux directory such as `/sys/devices/system/cpu` lists. The list is empty if the directory
-/// is missing.
+/// Returns the CPUs that a Linux directory such as `/sys/devices/system/cpu` lists. The returned list is empty if the
+/// directory is missing.
 fn cpus(directory: &Path) -> Vec<Cpu> {
     let text = |path: String| fs::read_to_string(directory.join(path)).ok();
     let online = text("online".to_owned()).and_then(|text| cpu_list(&text)).unwrap_or_default();

@@ -264,8 +264,8 @@ fn wrong(what: String) -> Failure {
     Failure::bad_input(what)
 }
 
-/// Rank 1 for a layer library of the user, whose global state requires a separate host process. The process is killed
-/// when this value is dropped.
+/// Rank 1 for a layer library of the user, whose global state requires a separate host process. The process of rank 1
+/// is killed when this value is dropped.
 struct OtherRank(Child);
 
 impl OtherRank {

@@ -179,7 +179,7 @@ impl RankPort for RealPort {
             (0..count).for_each(|_| _ = all.add(process.immediate_send(scope, part)));
             all.wait_all(&mut Vec::with_capacity(2 * count as usize));
         });
-        // The received data are sent in the next message.
+        // The data that the rank has received are sent in the next message.
         std::mem::swap(&mut self.sent, &mut self.received);
         self.sent[..bytes as usize].copy_from_slice(&self.several[..bytes as usize]);
     }

@@ -11,7 +11,7 @@ use crate::study::{Observations, Regression, Results};
 
 use super::{Format, draw, read};
 
-/// Options of a fit.
+/// Options of fitting a formula.
 pub(super) struct FitRequest<'a> {
     pub source: &'a Path,
     pub formula: &'a str,

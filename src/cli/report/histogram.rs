@@ -10,7 +10,7 @@ use crate::run::write_whole;
 
 use super::{Format, draw};
 
-/// Options of a histogram.
+/// Options of a histogram of message sizes.
 pub(super) struct HistogramArgs<'a> {
     pub histogram: &'a Path,
     pub groups: Option<&'a Groups>,

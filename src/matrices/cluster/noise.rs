@@ -4,7 +4,7 @@
 //! pairs fall into many clusters. The matrices of a partition (one per message length) repeat the measurement of each
 //! pair. The ratio of a pair's value to its cluster's value changes smoothly with the length, except for the noise that
 //! remains in the statistic of one element's samples. The mean of the ratio over m lengths has a standard error of
-//! noise / √m. Clusters whose means differ by less than noise explains are merged.
+//! noise / √m. Clusters are merged if noise explains the difference between their mean ratios.
 
 /// Variance of the logarithm of one measured time due to noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,10 +65,10 @@ impl Deviations {
         }
         let middle = squares.len() / 2;
         let median = *squares.select_nth_unstable_by(middle, f64::total_cmp).1;
-        // A second difference of independent values has six times their variance. The covariances of neighbouring
-        // second differences are -4 and 1 times this variance. The sum of squares is approximately chi-squared with
-        // this number k of degrees of freedom (Satterthwaite 1946); its median is (1 - 2 / 9k)^3 of its mean (Wilson
-        // and Hilferty 1931).
+        // For independent values, a second difference has six times the variance of a value. The covariances of
+        // neighbouring second differences are -4 and 1 times the variance of a value. The sum of squared second
+        // differences is approximately chi-squared with k degrees of freedom (Satterthwaite 1946). The median of a
+        // chi-squared variable is (1 - 2 / 9k)^3 of its mean (Wilson and Hilferty 1931).
         let covariances = 36.0 * differences + 32.0 * (differences - 1.0) + 2.0 * (differences - 2.0).max(0.0);
         let freedom = 36.0 * differences * differences / covariances;
         let variance = median / (6.0 * differences) / (1.0 - 2.0 / (9.0 * freedom)).powi(3);
@@ -84,8 +84,8 @@ impl Deviations {
     /// its own index. `members` contains the elements of each cluster. Clusters with fewer elements than `small` use
     /// the noise `common`.
     ///
-    /// Clusters are processed from large to small. Each cluster joins the nearest of the preceding unmerged clusters,
-    /// if noise explains their distance.
+    /// The merging processes clusters of rank pairs from large to small. A cluster joins the nearest of the preceding
+    /// unmerged clusters, if noise explains the distance between the two clusters.
     pub(super) fn merged(&self, members: &[Vec<u32>], small: usize, common: Option<Noise>) -> Vec<usize> {
         let mut order: Vec<usize> = (0..members.len()).collect();
         order.sort_by_key(|cluster| std::cmp::Reverse(members[*cluster].len()));

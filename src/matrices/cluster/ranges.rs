@@ -4,7 +4,7 @@
 /// element that this value represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
-    /// Width in seconds.
+    /// Width of a range in seconds.
     Seconds(f64),
     /// Width as a fraction of the least value in a range.
     Share(f64),
@@ -19,9 +19,9 @@ impl Precision {
         }
     }
 
-    /// Returns true if the cluster value `value` may represent the matrix element `element`. Values of a range differ
-    /// at most by the width of the range, so each value may represent all other values of the same range. A tolerance
-    /// of a billionth allows for rounding errors.
+    /// Returns true if the cluster value `value` may represent the matrix element `element`. Values of one range differ
+    /// at most by the width of the range, so each value may represent all other values of the same range. The
+    /// comparison has a tolerance of a billionth for rounding errors.
     pub fn allows(self, value: f64, element: f64) -> bool {
         (value - element).abs() <= self.width(element) * (1.0 + 1e-9)
     }
@@ -30,11 +30,11 @@ impl Precision {
 /// Returns the index of the range that contains each value. Ranges are numbered from 0 in the order of increasing
 /// values.
 ///
-/// The least `first` values form the first range, regardless of its width. These values are the diagonal of the matrix,
-/// if the diagonal has the least values. A range is extended to greater values while it is no wider than the precision.
-/// Then the range is shifted by one value, and the shift is retained if the range can be extended again. Each value
-/// that a shift leaves behind forms its own range. The next range begins with the next value, because `first` applies
-/// only to the diagonal.
+/// The least `first` values form the first range of values, regardless of the width of the range. If the diagonal of
+/// the matrix has the least values, the first range is the diagonal. A range is extended to greater values while the
+/// range is no wider than the precision. Then the range is shifted by one value, and the shift is retained if the range
+/// can be extended again. A value that a shift leaves behind forms a range of its own. The parameter `first` does not
+/// apply to later ranges, which begin with a single value.
 pub fn ranges(values: &[f64], first: usize, precision: Precision) -> Vec<u32> {
     let mut order: Vec<u32> = (0..values.len() as u32).collect();
     order.sort_unstable_by(|a, b| values[*a as usize].total_cmp(&values[*b as usize]).then(a.cmp(b)));
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn the_first_range_has_as_many_values_as_the_matrix_has_ranks() {
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 0.0], 2, ONE), [0, 2, 1, 0]);
-        // The ranges are the same if the values are further apart.
+        // The ranges of values are the same if the values are further apart.
         assert_eq!(ranges(&[0.0, 9.0, 3.0, 20.0], 2, ONE), [0, 1, 0, 2]);
         assert_eq!(ranges(&[7.0], 4, ONE), [0]);
     }

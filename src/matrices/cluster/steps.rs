@@ -1,10 +1,10 @@
 //! Steps 3, 4 and 5 of the clustering: clusters of elements (pairs of ranks) over several matrices, from the ranges of
 //! similar times in each matrix.
 //!
-//! For each range C₁ of the first matrix, step 3 needs the greatest intersection C₁ ∩ C₂ ∩ … ∩ C_m with ranges of the
-//! other matrices. A search over all combinations is not needed: each element has a tuple of ranges, and the most
-//! frequent tuple is the greatest intersection. Step 4 extends this intersection by the elements that are in at least m
-//! − 1 of its m ranges.
+//! For each range C₁ of similar times in the first matrix, step 3 of the clustering needs the greatest intersection C₁
+//! ∩ C₂ ∩ … ∩ C_m with ranges of the other matrices. A search over all combinations is not needed: each element has a
+//! tuple of ranges, and the most frequent tuple is the greatest intersection. Step 4 extends the greatest intersection
+//! by the elements that are in at least m − 1 of the m ranges of the intersection.
 
 use rustc_hash::FxHashMap;
 
@@ -28,8 +28,8 @@ fn tuples(labels: &[&[u32]]) -> (Vec<u32>, usize) {
 }
 
 /// Returns, for each cluster of `first`, the cluster's greatest intersection with one range of each matrix of
-/// `further`. An intersection is returned as one of its elements and its number of elements. Elements without a cluster
-/// are ignored.
+/// `further`. An intersection is returned as one of its elements and its number of elements. Matrix elements without a
+/// cluster are ignored.
 fn greatest(first: &[u32], further: &[&[u32]]) -> Vec<Option<(u32, u32)>> {
     let (numbers, count) = tuples(&[&[first], further].concat());
     let mut sizes = vec![(NONE, 0u32); count];
@@ -114,11 +114,12 @@ pub(super) fn by_label(labels: &[u32]) -> Vec<Vec<u32>> {
 /// Step 5 of the clustering: returns the clusters extended over a further portion of matrices, or `None` if the
 /// clusters end before the portion.
 ///
-/// The greatest intersection of a cluster with the ranges of the portion is extended as in step 4. A cluster is
-/// prolonged if at most the fraction `drop` of its elements is outside this intersection. The elements outside form
-/// clusters by their own ranges. A cluster with fewer elements than `small` that cannot be prolonged is divided in the
-/// same way. If a larger cluster cannot be prolonged, all clusters end, because the limits of all clusters are stored
-/// together. All clusters also end if more than the fraction `drop` of all elements is outside.
+/// The greatest intersection of a cluster with the ranges of the portion of matrices is extended as in step 4. A
+/// cluster is prolonged if at most the fraction `drop` of its elements is outside the greatest intersection. The
+/// elements outside the intersection form new clusters by their ranges. A cluster that has fewer elements than `small`
+/// and cannot be prolonged is divided into such new clusters. If a larger cluster cannot be prolonged, all clusters
+/// end, because the files store one range of message lengths for all clusters. All clusters also end if more than the
+/// fraction `drop` of all elements is outside the intersections.
 pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small: usize) -> Option<Vec<u32>> {
     let portion: Vec<&[u32]> = portion.iter().map(Vec::as_slice).collect();
     let needed = portion.len() - missing_allowed(portion.len() + 1);
@@ -144,8 +145,8 @@ pub(super) fn prolonged(clusters: &[u32], portion: &[Vec<u32>], drop: f64, small
     if lost as f64 > drop * clusters.len() as f64 {
         return None;
     }
-    // Elements that remain in their cluster keep its number. Each of the other elements gets a number that depends on
-    // its cluster and its ranges.
+    // Matrix elements that remain in a cluster keep the number of the cluster. The other elements get numbers that
+    // depend on their cluster and their ranges.
     let (numbers, _) = tuples(&[&[clusters], &portion[..]].concat());
     let mut known: FxHashMap<(bool, u32), u32> = FxHashMap::default();
     let each = |element: usize| {
@@ -174,9 +175,9 @@ mod tests {
     fn an_element_that_misses_one_of_three_ranges_is_taken_in() {
         let labels = [vec![0, 0, 0, 1, 1], vec![0, 0, 1, 1, 1], vec![0, 0, 0, 1, 2]];
         // {0, 1} is the greatest intersection of range 0, and element 2 is in two of its three ranges. Elements 3 and 4
-        // share two of three ranges.
+        // are together in two of three ranges.
         assert_eq!(preliminary(&labels), [0, 0, 0, 1, 1]);
-        // With two matrices, an element must be in both ranges.
+        // With two matrices, an element must be in the intersection's ranges of both matrices.
         assert_eq!(preliminary(&labels[..2]), [0, 0, 2, 1, 1]);
         assert_eq!(preliminary(&labels[..1]), [0, 0, 0, 1, 1]);
     }

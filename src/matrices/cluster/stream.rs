@@ -34,7 +34,8 @@ impl ClusterOptions {
     /// Checks the parameters of the clustering.
     ///
     /// # Errors
-    /// A parameter of the clustering is invalid; the message contains its name and the expected value.
+    /// A parameter of the clustering is invalid; the error message contains the name of the parameter and the expected
+    /// value.
     pub fn check(&self) -> Result<(), MatrixError> {
         let (Precision::Seconds(width) | Precision::Share(width)) = self.precision;
         if !(width > 0.0 && width.is_finite()) {

@@ -41,7 +41,7 @@ fn clustered(matrices: &mut Matrices, options: &ClusterOptions) -> Vec<LengthRan
 }
 
 /// Creates the time matrices of the example computed by hand. Ranks 0 and 1 are near each other, and so are ranks 2 and
-/// 3. The times are in microseconds:
+/// 3. The following times are in microseconds:
 ///
 /// ```text
 /// 0 B              1 B              2 B              3 B
@@ -107,7 +107,7 @@ fn a_partition_ends_where_clusters_do() {
 
 /// Creates time matrices of a machine whose pairs of ranks have the kinds that `kind` returns. A message between a pair
 /// of kind 0 takes no time. A message between a pair of kind k takes k times 2 µs, plus k times 0.1 µs per index of the
-/// message length. Each value is the median of 100 samples.
+/// message length. Every matrix element is the median of 100 samples.
 fn of_kinds(ranks: u32, lengths: usize, sigma: f64, seed: u64, kind: impl Fn(u32, u32) -> u32) -> (Matrices, Vec<u32>) {
     repeated(100.0, ranks, lengths, sigma, seed, kind)
 }

@@ -37,7 +37,7 @@ const LEAST_SHARE: f64 = 0.7;
 pub struct ImportSource<'a> {
     /// Name of the benchmark file.
     pub file: &'a str,
-    /// The benchmark table.
+    /// The benchmark table of the file.
     pub table: BenchmarkTable,
 }
 

@@ -21,7 +21,7 @@ impl BenchmarkOutput {
     /// and after tables is ignored.
     ///
     /// # Errors
-    /// The file has no readable table, a damaged row, or truncated output.
+    /// The benchmark file has no readable table, a damaged row, or truncated output.
     pub fn read(name: &str, text: &str) -> Result<BenchmarkOutput, ConfigError> {
         let lines = TableLines { name, text };
         let output = match named::read(&lines) {

@@ -62,7 +62,7 @@ impl Section {
     /// Reads a table row, which is a line that starts with a digit.
     ///
     /// # Errors
-    /// The table row is damaged.
+    /// The row of the benchmark table is damaged.
     pub fn row(&mut self, lines: &TableLines<'_>, number: usize, text: &str) -> Result<(), ConfigError> {
         let Some(columns) = &self.columns else { return Ok(()) };
         let cells: Vec<&str> = text.split_whitespace().collect();

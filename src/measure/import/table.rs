@@ -7,11 +7,11 @@ use mcpsim_core::config::ConfigError;
 pub enum Benchmark {
     /// Half a round trip of one message, seconds: osu_latency, IMB PingPong.
     PingPong,
-    /// Windows of messages in one direction: osu_bw, osu_mbw_mr, IMB Uniband. The value is the messages per second of
-    /// all pairs.
+    /// Windows of messages in one direction: osu_bw, osu_mbw_mr, IMB Uniband. The measured value is the messages per
+    /// second of all pairs.
     OneWay,
-    /// Windows of messages in both directions: osu_bibw, IMB Biband. The value is the messages per second of all pairs
-    /// and both directions.
+    /// Windows of messages in both directions: osu_bibw, IMB Biband. The measured value is the messages per second of
+    /// all pairs and both directions.
     BothWays,
     /// Two messages in opposite directions at the same time, seconds: IMB PingPing.
     PingPing,
@@ -40,7 +40,7 @@ impl Benchmark {
 /// Measured values of one benchmark test with one number of processes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BenchmarkTable {
-    /// The benchmark test.
+    /// The test of the benchmark program.
     pub benchmark: Benchmark,
     /// Benchmark program and version according to the program's output.
     pub program: String,

@@ -13,7 +13,7 @@ pub(super) type Place = (f64, f64);
 /// Drawing element of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Mark {
-    /// A filled polygon.
+    /// A filled polygon of a figure.
     Area { corners: Vec<Place>, color: Color },
     /// A line through the positions `places`.
     Line { places: Vec<Place>, color: Color, width: f64, dash: Dash },
@@ -48,9 +48,9 @@ impl Dash {
 /// Direction of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Left to right.
+    /// The text is written left to right.
     Level,
-    /// Upwards.
+    /// The text is written upwards.
     Up,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Head {
     /// Text that all legend entries have in common; the legend shows it once.
     pub common: String,
     pub legend: Vec<(Color, String)>,
-    /// Dash pattern of each legend entry. The list is empty for areas, or if all lines are solid.
+    /// Dash pattern of each legend entry. The list of dash patterns is empty for areas, or if all lines are solid.
     pub lines: Vec<Dash>,
 }
 

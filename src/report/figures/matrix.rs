@@ -79,7 +79,8 @@ fn matrix(
     Some(figure)
 }
 
-/// Returns the first rank of each node except the first node. The list is empty if nodes are too small to be drawn.
+/// Returns the first rank of each node except the first node. The list of ranks is empty if nodes are too small to be
+/// drawn.
 fn borders(run: &Outcome) -> Vec<usize> {
     let borders: Vec<usize> =
         (1..run.per_rank.len()).filter(|&rank| run.per_rank[rank].node != run.per_rank[rank - 1].node).collect();

@@ -12,7 +12,7 @@ use super::frame::{Head, begin, feet, frame, horizontal, vertical};
 /// Points of a curve: message sizes and values.
 type Points = Vec<(f64, f64)>;
 
-/// Quantities that figures show over the message size, and the meaning of their line styles.
+/// Quantities that figures show over the message size, and the meaning of the line styles in these figures.
 const DRAWN: [(&str, &str); 3] = [
     ("latency", "half a round trip"),
     ("bandwidth", "solid: windows that one message answers; dashed: ping-pong"),

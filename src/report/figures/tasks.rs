@@ -8,7 +8,7 @@ use super::axis::PlotAxis;
 use super::canvas::{Anchor, Color, Dash, Figure, PALETTE, Place, Style, colors};
 use super::frame::{Head, PlotFrame, WIDTH, begin, feet, fit, frame, horizontal, vertical};
 
-/// Colours of the stages of code fragments, in the order of the stages.
+/// Colours of the stages of a task runtime's code fragments, in the order of the stages.
 const COLORS: [Color; 4] = [PALETTE[3], PALETTE[0], PALETTE[1], PALETTE[2]];
 /// Number of runs whose frames fit next to each other in one figure.
 const MOST_BESIDE: usize = 3;

@@ -11,7 +11,7 @@ use crate::config::ConfigError;
 const UNITS: f64 = 1e8;
 
 /// Converts a timeline in the Trace Event Format that `--timeline` writes. Each rank gets a text that lists its states.
-/// Each state consists of a letter and a length in base 36.
+/// A state in this text consists of a letter and a length in base 36.
 pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let value: Value = serde_json::from_str(text).map_err(|error| wrong(name, format!("not JSON: {error}")))?;
     let events = value["traceEvents"].as_array();

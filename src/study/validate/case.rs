@@ -289,7 +289,7 @@ impl Case {
     }
 
     /// Returns true if result tables show a column of the CSV file: the column sets a key, or errors are grouped by the
-    /// column. Other columns follow from the shown columns, or only select rows.
+    /// column. All other columns follow from the shown columns, or only select rows.
     pub fn shows(&self, column: &str) -> bool {
         self.columns.iter().any(|(own, _)| own == column) || self.group.as_deref() == Some(column)
     }

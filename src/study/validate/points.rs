@@ -10,11 +10,11 @@ use super::{Case, Cells, MeasuredTable, RowChoice};
 /// Role of a point in a validation case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The point is used for calibration.
+    /// The point is used for the calibration of parameters.
     Given,
     /// The point is predicted, and the prediction is compared with the point's measured times.
     Predicted,
-    /// The point is not used, for the stated reason.
+    /// The point is not used in the validation, for the stated reason.
     LeftOut(String),
 }
 

@@ -1,4 +1,4 @@
-//! Results of a validation. The tables, figures and JSON output use only the type [`Validation`].
+//! Results of a validation case. The tables, figures and JSON output use only the type [`Validation`].
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! User's C library with the five functions of a message layer, loaded at run time. `mcpsim_layer.h` specifies the
+//! The user's C library with the five functions of a message layer, loaded at run time. `mcpsim_layer.h` specifies the
 //! functions.
 #![allow(unsafe_code)]
 

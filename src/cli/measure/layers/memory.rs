@@ -13,8 +13,8 @@ const PIECES: usize = 16;
 /// Number of unsuccessful polls of the ring buffer after which a rank yields its core.
 const SPINS: u32 = 2000;
 
-/// Ring buffer of message pieces for one direction. Only the rank whose turn it is to use a piece locks the piece, so
-/// locks never block.
+/// Ring buffer of message pieces for one direction. At any time only one rank may use a message piece, and only this
+/// rank locks the piece, so locks never block.
 struct Ring {
     pieces: Vec<Mutex<PageBuffer>>,
     filled: Count,
@@ -32,7 +32,7 @@ impl Ring {
         Arc::new(Ring { pieces, filled: Count::default(), taken: Count::default() })
     }
 
-    /// Copies a message piece into the ring buffer, if there is room. Returns true if there was room.
+    /// Copies a message piece into the ring buffer, if there is room. Returns true if the ring buffer had room.
     fn push(&self, data: &[u8]) -> bool {
         let filled = self.filled.0.load(Ordering::Relaxed);
         if filled - self.taken.0.load(Ordering::Acquire) >= PIECES as u64 {
@@ -45,7 +45,8 @@ impl Ring {
         true
     }
 
-    /// Copies a message piece out of the ring buffer, if there is a piece. Returns true if there was a piece.
+    /// Copies a message piece out of the ring buffer, if there is a piece. Returns true if the ring buffer had a
+    /// message piece.
     fn pop(&self, data: &mut [u8]) -> bool {
         let taken = self.taken.0.load(Ordering::Relaxed);
         if self.filled.0.load(Ordering::Acquire) == taken {

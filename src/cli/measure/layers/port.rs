@@ -27,7 +27,7 @@ pub(super) struct LayerPort {
     sent: PageBuffer,
     received: PageBuffer,
     several: PageBuffer,
-    /// Send buffers of several messages, one buffer per message.
+    /// Send buffers for several concurrent messages, one buffer per message.
     apart: PageBuffer,
     /// Array that computing code traverses to evict message buffers from the caches.
     passed: ProgramVec<u64>,
