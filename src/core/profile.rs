@@ -59,7 +59,7 @@ pub struct TimeParts {
     /// Time blocked in point-to-point calls, waiting for a message or for the partner rank.
     #[serde(rename = "wait_ps", deserialize_with = "picoseconds")]
     pub wait: SimSpan,
-    /// Time in collectives, including overheads and waiting.
+    /// Time in collectives, including overheads and waiting for other ranks.
     #[serde(rename = "collective_ps", deserialize_with = "picoseconds")]
     pub collective: SimSpan,
 }

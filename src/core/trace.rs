@@ -1,7 +1,8 @@
 //! Traces: recorded actions of the ranks of a run, which can be replayed on any simulated machine.
 //!
 //! A [`Recording`] wraps each rank's program and records its calls. A [`Trace`] provides a program for each rank that
-//! repeats the recorded calls. The module [`import`] runs traces of other tools. This module does not access files.
+//! repeats the recorded calls. The module [`import`] runs traces of other tools. The module `trace` does not access
+//! files.
 //!
 //! # Contents
 //!

@@ -63,7 +63,7 @@ pub(super) struct ResultCode {
 /// Source file of a compiled application.
 #[derive(Debug)]
 pub(super) struct CodeSource {
-    /// Name of the source file without directories.
+    /// File name of the application without directories.
     pub(super) name: String,
     /// Text of the source file.
     pub(super) text: Arc<str>,
@@ -282,7 +282,7 @@ pub(super) struct Send {
     pub(super) start: Start,
 }
 
-/// A `recv`, `irecv` or `probe` statement.
+/// A compiled `recv`, `irecv` or `probe` statement.
 #[derive(Debug)]
 pub(super) struct ReceiveOp {
     /// Expression for the source; `None` means any source.
@@ -311,7 +311,7 @@ pub(super) struct CompletionSlots {
     pub(super) bytes: Option<u32>,
 }
 
-/// A `wait`, `waitall`, `waitany` or `test` statement.
+/// A compiled `wait`, `waitall`, `waitany` or `test` statement.
 #[derive(Debug)]
 pub(super) struct WaitOp {
     pub(super) kind: WaitForm,
@@ -323,7 +323,7 @@ pub(super) struct WaitOp {
     pub(super) reported: bool,
 }
 
-/// Form of a wait or test statement.
+/// Which requests a wait or test statement completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitForm {
     All,
@@ -333,7 +333,7 @@ pub(super) enum WaitForm {
     Test(Option<u32>),
 }
 
-/// A statement that is a collective.
+/// A compiled collective statement, such as a bcast.
 #[derive(Debug)]
 pub(super) struct CollectiveOp {
     pub(super) collective: Collective,

@@ -69,7 +69,7 @@ pub(super) fn compile(parts: &AppParts<'_>, scope: Scope, max_turns: u64) -> Res
     })
 }
 
-/// Finds the waits whose completions the program does not use. The engine executes such waits faster.
+/// Finds the waits whose completions the program does not use, because the engine executes these waits faster.
 fn find_reported(ops: &mut [Op]) {
     let nothing = CompletionSlots::default();
     let asks =

@@ -1,5 +1,5 @@
-//! A formula in the expression language of applications. Its caller supplies the values of the names. Truth values are
-//! converted to 0 and 1.
+//! A formula in the expression language of applications. The caller of the formula supplies the values of the names.
+//! Truth values become 0 and 1.
 
 use crate::config::ConfigError;
 

@@ -9,7 +9,7 @@ use super::timers::{self, TimerFunction};
 use super::value::{Binary, EvalError, Evaluated, Value};
 use super::world::AppWorld;
 
-/// A compiled expression, stored as a tree.
+/// A compiled expression of an application, stored as a tree.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expr {
     Const(Value),

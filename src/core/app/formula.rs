@@ -25,7 +25,7 @@ impl Formula {
         Formula { expr: Expr::Const(Value::Int(n)), name: "".into() }
     }
 
-    /// Creates a formula without key and text. The caller explains the errors of the formula.
+    /// Creates a formula without key and text. The caller adds the key and text to the formula's errors.
     pub(super) fn unnamed(expr: Expr) -> Self {
         Formula { expr, name: "".into() }
     }

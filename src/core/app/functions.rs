@@ -19,7 +19,7 @@ macro_rules! functions {
                 match self { $(NumericFunction::$variant => $name),* }
             }
 
-            /// Least and greatest number of arguments.
+            /// Least and greatest number of arguments of the function.
             pub(super) fn arity(self) -> (usize, usize) {
                 match self { $(NumericFunction::$variant => ($least, $most)),* }
             }

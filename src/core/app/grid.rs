@@ -13,8 +13,8 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// Creates a grid of `ranks` ranks. [`dims_create`] chooses the extents that are 0. `periodic` has one entry per
-    /// dimension. Returns `None` if the product of the extents cannot be `ranks`.
+    /// Creates a grid of `ranks` ranks. [`dims_create`] chooses the extents that are 0. `periodic` states for each
+    /// dimension whether it is periodic. Returns `None` if the product of the extents cannot be `ranks`.
     pub(super) fn new(dims: &[u32], periodic: &[bool], ranks: u32) -> Option<Self> {
         debug_assert_eq!(dims.len(), periodic.len());
         Some(Grid { dims: dims_create(ranks, dims)?, periodic: periodic.into() })

@@ -154,7 +154,7 @@ impl ProgramState {
         }
     }
 
-    /// Action for a blocking or non-blocking collective.
+    /// Action of the MPI program for a collective statement.
     pub(super) fn collective(&mut self, code: &Code, op: &CollectiveOp) -> Evaluated<MpiCall> {
         let Some(comm) = code.world.comms[op.comm as usize].comm(self.rank) else {
             self.check_member(code, op.comm)?;

@@ -120,7 +120,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Reads the value as an expression of a size. A time such as `2 us` is an error.
+    /// Reads the value as an expression of a size. An expression of a time, such as `2 us`, is an error.
     pub(super) fn size(&self, scope: &Scope) -> Result<Formula, ConfigError> {
         match self.value.as_str() {
             Some(text) if text.parse::<SimSpan>().is_ok() && text.parse::<Bytes>().is_err() => {
@@ -171,7 +171,7 @@ pub(super) fn alternatives(names: &[&str]) -> String {
     }
 }
 
-/// Text of a value for error messages.
+/// Text of a value of the file for error messages.
 pub(super) fn found(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => quoted(text),
@@ -181,7 +181,7 @@ pub(super) fn found(value: &toml::Value) -> String {
     }
 }
 
-/// Quotes the text, shortened to one line.
+/// Quotes the text for an error message, shortened to one line.
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(80).map(|c| if c.is_control() { ' ' } else { c }).collect();
     let dots = if text.chars().count() > 80 { "…" } else { "" };

@@ -43,7 +43,7 @@ pub enum AppProgram {
     Fragments(FragmentProgram),
 }
 
-/// Program of a rank that executes statements.
+/// Program of a simulated rank that executes statements.
 #[derive(Debug)]
 pub struct RankProgram {
     shared: Arc<SharedProgram>,
@@ -54,7 +54,7 @@ pub struct RankProgram {
 #[derive(Debug)]
 pub struct FragmentProgram(pub(super) Box<TaskProgram>);
 
-/// State of one rank that executes statements.
+/// State of one simulated rank that executes statements.
 #[derive(Debug)]
 pub(super) struct ProgramState {
     pub(super) rank: Rank,

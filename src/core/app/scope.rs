@@ -33,11 +33,11 @@ pub(super) enum Reach {
     All,
 }
 
-/// Names that are available to an expression.
+/// Names that an expression may use, with their meanings.
 #[derive(Debug)]
 pub(super) struct Scope {
     pub(super) reach: Reach,
-    /// Whether the name `peer` is defined.
+    /// Whether the expression may use the name `peer`.
     pub(super) peer: bool,
     params: BTreeMap<String, Value>,
     globals: BTreeMap<String, u32>,
@@ -54,7 +54,7 @@ pub(super) struct Scope {
 /// Type of a local name: loop variable or procedure parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Local {
-    /// A loop variable, which statements cannot assign.
+    /// A loop variable, to which statements cannot assign values.
     Loop,
     /// A parameter of a procedure, to which statements may assign values.
     Parameter,

@@ -1,4 +1,4 @@
-//! Costs of blocks of local computing.
+//! Costs of blocks of local computing in described applications.
 
 use crate::platform::{CoreRates, MemoryPart, MemorySharing, Work};
 use crate::rank::MemoryBlock;

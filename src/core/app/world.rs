@@ -6,7 +6,7 @@ use crate::rank::Rank;
 use super::grid::Grid;
 use super::timers::TimerPlace;
 
-/// Number of ranks, grids, communicators and timers.
+/// The number of ranks, and the grids, communicators and timers of an application.
 #[derive(Debug, Default)]
 pub(super) struct AppWorld {
     pub(super) size: u32,

@@ -94,7 +94,7 @@ impl Document {
         Document { text, below, ..self }
     }
 
-    /// Name of the file in messages.
+    /// Name of the document's file in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -134,7 +134,7 @@ impl Document {
         Ok(())
     }
 
-    /// Removes a top-level key and returns its value. Errors about this value still name the file.
+    /// Removes a top-level key and returns its value. Errors about the removed value still name the file.
     pub fn take(&mut self, key: &str) -> Option<toml::Value> {
         self.table.remove(key)
     }

@@ -9,8 +9,8 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    /// Creates an error with the text `text`. For values in files, [`crate::config::Document::expected`] is more
-    /// suitable.
+    /// Creates an error with the text `text`. For an error about a value in a file, use
+    /// [`crate::config::Document::expected`].
     pub fn new(text: impl Into<String>) -> Self {
         ConfigError { text: text.into() }
     }

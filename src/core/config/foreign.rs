@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// File format of another program that mcpsim recognizes.
 struct ForeignFormat {
-    /// Name of the format. In the message, the name follows "is".
+    /// Name of the format. In the error message, this name follows the word "is".
     what: &'static str,
     /// Text that states whether mcpsim can read files of the format, and how.
     advice: &'static str,

@@ -139,7 +139,7 @@ pub const MPI_REAL16: Handle = 0x2e2;
 pub const MPI_COMPLEX16: Handle = 0x2e3;
 pub const MPI_COMPLEX32: Handle = 0x2eb;
 
-// Error classes, sentinels, and other constants.
+// MPI error classes, sentinel values, and other constants of the MPI ABI.
 pub const MPI_F_STATUS_SIZE: c_int = 8;
 pub const MPI_F_SOURCE: c_int = 0;
 pub const MPI_F_TAG: c_int = 1;

@@ -17,7 +17,7 @@ pub struct DataCost {
 /// Seconds of virtual time per byte of data that a collective combines or copies.
 ///
 /// The rates are derived from the roofline of [`CoreRates::span`], which is linear in the size. Combining performs one
-/// operation per 8 bytes, reads two operands and writes one. Copying reads once and writes once.
+/// operation per 8 bytes, reads two operands and writes one. Copying reads one operand and writes one operand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DataRates {
     combine: f64,
@@ -152,7 +152,7 @@ mod tests {
         };
         let cost = DataCost::new(&core, MemoryPart { bandwidth: 6e9, cache: 2000.0 });
         // A copy moves 2 bytes per byte of the buffer, a combination 3. Two buffers of 1000 B fit into the cache and
-        // are moved at 30 GB/s. Larger buffers are moved at 6 GB/s.
+        // are moved at 30 GB/s. Larger buffers do not fit into the cache and are moved at 6 GB/s.
         for (buffer, copy, combine) in [(1000, 100, 150), (1001, 500, 750)] {
             let rates = cost.over(|| Bytes::new(buffer));
             assert_eq!(rates.copy(Bytes::new(1500)), SimSpan::from_ns(copy));

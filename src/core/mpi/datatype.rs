@@ -127,9 +127,9 @@ pub struct TypeEnvelope {
     pub combiner: c_int,
     /// Counts and other integer arguments. Arguments of functions for large counts may exceed an `int`.
     pub integers: Vec<i64>,
-    /// Displacement arguments of the constructor, in bytes.
+    /// Arguments of the constructor that are displacements, in bytes.
     pub addresses: Vec<Aint>,
-    /// The datatypes passed to the constructor.
+    /// The old datatypes that were passed to the constructor.
     pub types: Vec<Type>,
 }
 
@@ -210,12 +210,12 @@ impl Datatype {
         self.size
     }
 
-    /// Lower bound of the datatype, in bytes.
+    /// Lower bound of the datatype (MPI_Type_get_extent), in bytes.
     pub fn lb(&self) -> i64 {
         self.layout.lb()
     }
 
-    /// Upper bound of the datatype, in bytes.
+    /// Upper bound of the datatype (lower bound plus extent), in bytes.
     pub fn ub(&self) -> i64 {
         self.layout.ub()
     }
@@ -226,7 +226,7 @@ impl Datatype {
         self.extent
     }
 
-    /// Displacement of the first byte of data.
+    /// Displacement of the first data byte of one item.
     pub fn true_lb(&self) -> i64 {
         self.layout.true_lb
     }

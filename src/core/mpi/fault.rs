@@ -13,7 +13,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// Creates an error of the given class.
+    /// Creates an error of the MPI error class `class`.
     pub fn new(class: c_int, what: impl Into<String>) -> Self {
         Fault { class, what: what.into() }
     }

@@ -10,7 +10,7 @@ use crate::mpi::fault::Fault;
 
 type Text = Box<[u8]>;
 
-/// An info object. `clone` implements MPI_Info_dup.
+/// An info object (MPI_Info). The method `clone` implements MPI_Info_dup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Info {
     pairs: Vec<(Text, Text)>,

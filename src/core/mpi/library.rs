@@ -55,17 +55,17 @@ impl ChoiceContext {
 }
 
 /// Algorithms by size: pairs of an exclusive limit of the size in bytes and the identifier of an algorithm. The last
-/// pair has no limit.
+/// pair has no size limit.
 type Sizes = &'static [(u64, u8)];
 /// Algorithms by communicator size: pairs of an exclusive limit of the number of ranks and a [`Sizes`]. The last pair
-/// has no limit.
+/// has no limit of the number of ranks.
 type Table = &'static [(u32, Sizes)];
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 /// Value that means "no limit of the number of ranks".
 const ANY: u32 = u32::MAX;
-/// Value that means "no limit of the size".
+/// Value that means "no limit of the message size".
 const ALL: u64 = u64::MAX;
 
 /// Looks up the identifier of the algorithm for a communicator of `ranks` ranks and data of `size` bytes.

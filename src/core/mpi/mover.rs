@@ -16,7 +16,7 @@ pub trait Mover {
     fn is_ordered(&self) -> bool {
         false
     }
-    /// Returns the packed data of `piece`.
+    /// Returns the packed data of the blocks `piece`.
     fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
         let _ = (layout, piece);
         None

@@ -34,7 +34,7 @@ pub enum Builtin {
     NoOp,
 }
 
-/// Returns the built-in operation with this handle.
+/// Returns the built-in reduction operation with the MPI handle `op`.
 pub fn builtin(op: Handle) -> Option<Builtin> {
     Some(match op {
         abi::MPI_MAX => Builtin::Max,
@@ -56,7 +56,7 @@ pub fn builtin(op: Handle) -> Option<Builtin> {
 }
 
 impl Builtin {
-    /// Name of the operation, such as MPI_SUM.
+    /// Name of the reduction operation, such as MPI_SUM.
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Max => "MPI_MAX",

@@ -27,7 +27,7 @@ use parts::{check_sizes, seat};
 /// MPI library on any machine.
 #[derive(Clone, Debug)]
 pub struct CalledCollective {
-    /// The rank's call of the collective.
+    /// The rank's collective call with its arguments.
     pub call: CollectiveCall,
     /// Element size of the call's data, and whether contributions must be combined in order of ranks.
     pub data: CalledData,
@@ -38,7 +38,7 @@ pub struct CalledCollective {
 /// Work of a collective that follows the present schedule.
 #[derive(Debug)]
 enum Following {
-    /// A second schedule among the same members.
+    /// A second schedule among the same members as the first schedule.
     Second(Schedule, BlockLayout),
     /// The remaining stages of a node-aware collective.
     Stages(Staged),
@@ -53,7 +53,7 @@ struct Busy {
 }
 
 impl Busy {
-    /// Creates work that takes `span` of virtual time and moves a negligible number of bytes.
+    /// Creates local work that takes `span` of virtual time and moves a negligible number of bytes.
     fn new(span: SimSpan) -> Busy {
         Busy { span, ..Busy::default() }
     }
@@ -63,7 +63,7 @@ impl Busy {
         Busy { span: cost.combine(size), size, combines: true }
     }
 
-    /// Adds the work of copying `size` bytes.
+    /// Adds the time and the bytes of copying `size` bytes to the local work.
     fn copy(&mut self, cost: DataRates, size: Bytes) {
         self.span += cost.copy(size);
         self.size = Bytes::new(self.size.get().saturating_add(size.get()));
@@ -77,7 +77,7 @@ impl Busy {
     }
 }
 
-/// Executes one collective of one rank.
+/// Executes the schedules of one rank in one collective call.
 #[derive(Debug)]
 pub struct Runner<M = NoData> {
     schedule: Schedule,
@@ -113,7 +113,7 @@ impl<M: Mover> Runner<M> {
     /// `mover` moves the data.
     ///
     /// # Errors
-    /// Description of an error in the call.
+    /// Description of an error in the arguments of the call.
     pub fn new(
         (call, form): (CollectiveCall, CallForm),
         rules: &CollectiveRules,
@@ -218,12 +218,12 @@ impl<M: Mover> Runner<M> {
         (self.schedule, self.layout, self.comm, self.spaces) = (schedule, layout, comm, [input, output]);
     }
 
-    /// Tag of the messages of `stage`.
+    /// Tag of the messages of the stage `stage` of a node-aware collective.
     fn tag_of(&self, stage: &FlatStage) -> Tag {
         self.tag & !15 | stage.kind as Tag
     }
 
-    /// Moves blocks within this rank's memory.
+    /// Copies data blocks within this rank's memory.
     fn move_blocks(&mut self, moves: Vec<BlockMove>) {
         for BlockMove { from, to } in moves {
             let payload = self.mover.read(&from.0, from.1);
@@ -389,7 +389,7 @@ impl<M: Mover> Runner<M> {
         }
     }
 
-    /// Stores the data of the completed receives.
+    /// Stores or combines the data of the completed receives.
     fn take(&mut self, completions: &mut [Completion]) {
         if let Some((piece, then)) = self.expected.take() {
             let piece = self.placed(piece);

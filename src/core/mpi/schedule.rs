@@ -53,7 +53,7 @@ pub enum Parts {
     Split(u32),
     /// The buffer is divided into parts, and each part into segments (see [`BlockLayout::Nested`]).
     Nested {
-        /// Number of parts of the buffer.
+        /// Number of parts into which the buffer is divided.
         parts: u32,
         /// Number of segments into which each part is divided.
         inner: u32,
@@ -62,7 +62,7 @@ pub enum Parts {
     },
     /// The buffer is divided into this many blocks by repeated halving (see [`BlockLayout::Halved`]).
     Halved(u32),
-    /// The data are one block per rank.
+    /// The data consist of one block per rank.
     Ranks,
     /// The data are two blocks per rank, the first of which has at most this many bytes.
     Headed(u32),
@@ -72,7 +72,7 @@ pub enum Parts {
 /// collectives, also the algorithms of the inner collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Algorithm of the collective, with its parameters.
+    /// Algorithm of the collective and the parameters of the algorithm.
     pub method: Method,
     /// Algorithm of the inner reduction or gather of [`Algorithm::Nonoverlapping`].
     pub first: Method,

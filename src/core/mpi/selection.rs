@@ -172,7 +172,7 @@ fn condition(key: &str) -> Option<Condition> {
         | "is_block_regular=yes"
         | "is_node_consecutive=no" => Condition::Is(false),
         _ if key == "any" || key.ends_with("=any") => Condition::Is(true),
-        // A node has at least one rank.
+        // The condition always holds, because a node has at least one rank.
         _ if key.starts_with("comm_avg_ppn<") => {
             let Condition::RanksUpTo(most) = number("comm_avg_ppn", Condition::RanksUpTo)? else {
                 return Some(Condition::Is(false));

@@ -71,11 +71,11 @@ pub(super) struct Staged {
 
 /// Members of an inner collective of a node-aware collective.
 enum Among {
-    /// The members of this rank's node.
+    /// The members of the communicator on this rank's node.
     Node,
     /// The members with this index among the members on their nodes.
     Row(u32),
-    /// The two members with these ranks.
+    /// The two members of the communicator with these ranks.
     Pair(u32, u32),
 }
 

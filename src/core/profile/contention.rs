@@ -12,9 +12,9 @@ use super::PathParts;
 pub enum Resource {
     /// Core that copies messages within a node.
     Core,
-    /// Outgoing direction of a network adapter.
+    /// Outgoing direction of the network adapter of a node.
     AdapterOut,
-    /// Incoming direction of a network adapter.
+    /// Incoming direction of the network adapter of a node.
     AdapterIn,
     /// Both directions together, of a network adapter or of a pair of nodes.
     Duplex,

@@ -34,10 +34,10 @@ pub struct RankShare {
 pub struct SiteShare {
     /// Statement of a described program, or function of a real program.
     pub site: String,
-    /// Operation and source line of the position.
+    /// Operation and source line of the source position.
     #[serde(flatten)]
     pub source: StepSource,
-    /// Operation and source line of this source position.
+    /// Operation and source line of the source position.
     #[serde(flatten)]
     pub share: PathShare,
 }

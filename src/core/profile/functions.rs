@@ -26,7 +26,7 @@ pub struct FunctionCalls {
 }
 
 impl FunctionCalls {
-    /// Adds a call that took `time`. The bytes of the call are added separately.
+    /// Adds a call that took `time`. The caller of this function adds the bytes of the call separately.
     pub fn record(&mut self, time: SimSpan) {
         *self += FunctionCalls { calls: 1, bytes: 0, time, least: time, most: time };
     }
@@ -80,7 +80,7 @@ pub struct FunctionProfile {
 /// Calls of a function from one source position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteProfile {
-    /// Function, or statement of a described application.
+    /// Called function, or statement of a described application.
     pub function: String,
     /// Source position, such as "main at ring.c:42" or "main\[0\].do\[1\] at app.toml:12"; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

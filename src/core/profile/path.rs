@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::{SimSpan, picoseconds};
 
-/// Disjoint parts of the critical path, whose sum is the length of the path. ARCHITECTURE.md defines the parts.
+/// Disjoint parts of the critical path, whose sum is the length of the path. The file ARCHITECTURE.md defines the
+/// parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
     /// Time in local blocks outside collectives, up to the mean of these times over all ranks.

@@ -20,7 +20,7 @@ impl Activity {
     pub const ALL: [Activity; 5] =
         [Activity::Compute, Activity::Send, Activity::Recv, Activity::Wait, Activity::Collective];
 
-    /// Name of the activity in files.
+    /// Name of the activity in written files.
     pub const fn name(self) -> &'static str {
         match self {
             Activity::Compute => "compute",
@@ -38,7 +38,7 @@ pub const NO_PLACE: u32 = u32::MAX;
 /// Interval of a rank's timeline. An interval starts at the end of the previous interval, or at the start of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Time at which the interval ends.
+    /// Virtual time at which the interval of the timeline ends.
     pub until: SimTime,
     /// Activity of the rank. If several activities were merged into this interval, the activity with the longest time.
     pub state: Activity,
@@ -266,7 +266,7 @@ mod tests {
         let expected =
             [(at(0), compute(1000)), (at(1000), interval(1060, Activity::Wait, 3)), (at(1060), compute(2000))];
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), expected);
-        // With a grain of 1000 ps, the last interval is also short.
+        // With a grain of 1000 ps, the last interval of the timeline is shorter than a grain.
         timeline.grain = SimSpan::from_ps(1000);
         timeline.merge();
         assert_eq!(timeline.intervals().collect::<Vec<_>>(), [(at(0), interval(2000, Activity::Compute, 5))]);

@@ -95,7 +95,7 @@ struct KindUse {
 }
 
 impl Uses {
-    /// Adds a resource that would do its work in `in_full` picoseconds at full use.
+    /// Adds a resource that would need `in_full` picoseconds for its work at full use.
     pub fn add(&mut self, kind: SharedKind, in_full: u64) {
         let kind = &mut self.kinds[kind as usize];
         kind.count += 1;

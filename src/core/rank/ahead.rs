@@ -76,7 +76,7 @@ pub struct RunAhead {
     program: Box<dyn Program>,
 }
 
-/// A call that waits for the engine.
+/// A call of the program that waits in the queue for the engine.
 #[derive(Debug)]
 struct Queued {
     call: Call,
@@ -102,7 +102,7 @@ enum ReplyUse {
     Nothing,
     /// The reply states the engine's identifier of this request.
     Start(RequestId),
-    /// The reply is passed to the program.
+    /// The engine's reply is passed to the program.
     Reply,
 }
 

@@ -239,11 +239,11 @@ pub struct Completion {
     pub index: u32,
     /// Rank that sent the received message; the rank itself for sends and strands.
     pub source: Rank,
-    /// Tag of a received message, otherwise 0.
+    /// Tag of the received message; 0 for sends and strands.
     pub tag: Tag,
-    /// Size of a received message, otherwise 0.
+    /// Size of the received message; 0 for sends and strands.
     pub size: Bytes,
-    /// Data of a received message.
+    /// Data of the received message, if it has data.
     pub payload: Payload,
     /// Whether the request is a receive that [`Call::Cancel`] cancelled.
     pub cancelled: bool,
@@ -309,7 +309,7 @@ impl fmt::Debug for dyn Program {
     }
 }
 
-/// Reason why a program cannot continue.
+/// Reason why the program of a rank cannot continue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramError {
     /// Class of the program's failure.

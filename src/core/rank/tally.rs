@@ -23,7 +23,7 @@ pub struct Tallies {
 /// Source position of a program's call, and the name of the engine's call.
 type Key = (CallSite, &'static str);
 
-/// Counts of a running rank. The rank's program and its strands share the counts.
+/// Counts of the calls of one rank. The rank's program and its strands share the counts.
 type Shared = Arc<Mutex<Counted>>;
 
 /// Counts of the calls and of the sent messages of a rank.
@@ -89,7 +89,7 @@ struct OpenCall {
     counted: bool,
 }
 
-/// A program whose calls are counted.
+/// Wrapper that counts the calls of a program.
 pub struct Tallied<P> {
     program: P,
     rank: Rank,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::TraceError;
 
-/// Appends the encoding of `value` to `out`.
+/// Appends the encoding of the integer `value` to `out`.
 pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);

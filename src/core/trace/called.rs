@@ -100,7 +100,7 @@ pub(super) enum CalledSizes {
     EachListed,
 }
 
-/// A recorded call of a collective.
+/// A collective call in a recorded trace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct CalledOp {
     /// Index of the MPI function's name in the trace's list of names.

@@ -53,7 +53,7 @@ impl OperationCounts {
 }
 
 impl Trace {
-    /// Returns the counts of each rank.
+    /// Returns the counts of the actions of each rank.
     pub fn counts(&self) -> Vec<OperationCounts> {
         let codes: Vec<OperationCounts> = self.codes.iter().map(|code| self.of_code(code.clone())).collect();
         let mut tasks: Vec<OperationCounts> = Vec::with_capacity(self.tasks.len());

@@ -108,7 +108,7 @@ pub fn head(trace: &Arc<Trace>, rank: Rank, calls: u64) -> String {
     text
 }
 
-/// Text of a call. If the call starts a request, `next` identifies the request.
+/// Text that describes a call of a trace. If the call starts a request, `next` identifies the request.
 fn described(call: &Call, next: u32) -> String {
     let requests = |requests: &[u32]| {
         let shown = requests.iter().filter(|&&id| id != COMPLETE).map(|id| format!("#{id}"));

@@ -18,7 +18,7 @@ pub(super) const STRAND: u64 = 2;
 /// already matched a message.
 pub(super) const WITHDRAWN: u64 = 3;
 
-/// A late value of a trace.
+/// A late value of a trace: a result of an operation that is known only after the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LateValue {
     /// A receive from any source got no message.

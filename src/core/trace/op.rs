@@ -18,10 +18,10 @@ pub(super) const LISTED_SIZE: u64 = u64::MAX;
 /// Context of receives that the program will cancel. No message has this context.
 pub(super) const NOWHERE: Context = Context::MAX - 1;
 
-/// Origin of a relative message tag.
+/// Origin of a message tag that an operation stores relative to this origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TagOrigin {
-    /// The tag is relative to 0.
+    /// The message tag is relative to 0.
     Zero,
     /// The tag is relative to the task's current base for tags of point-to-point messages.
     PointToPoint,
@@ -29,7 +29,7 @@ pub(super) enum TagOrigin {
     Collective,
 }
 
-/// A message tag relative to an origin.
+/// A message tag that is stored relative to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct TagRef {
     pub origin: TagOrigin,
@@ -45,7 +45,7 @@ pub(super) struct PeerEnd {
     pub tag: TagRef,
 }
 
-/// A recorded message that a task sends.
+/// A message that a task sends, as recorded in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Sent {
     pub to: PeerEnd,
@@ -141,7 +141,8 @@ pub(super) enum TraceOp {
     Probe(PeerEnd),
     /// A successful MPI_Iprobe, which found this message.
     Iprobe(PeerEnd),
-    /// Starts the strand (concurrent activity) that the next late value states. Its request gets this request slot.
+    /// Starts the strand (concurrent activity) that the next late value states. The request of the strand gets this
+    /// request slot.
     Start(u32),
     /// Enters the collective with this name. The collective has only one algorithm.
     Enter(u32),

@@ -20,7 +20,7 @@ use crate::rank::Rank;
 /// Answers of a rank's service to messages: for each sender, in increasing order, groups of consecutive equal answers.
 pub(super) type Runs = Vec<(Rank, Vec<(u32, u64)>)>;
 
-/// A trace that has been read.
+/// A trace of mcpsim that has been read from a file.
 #[derive(Debug)]
 pub struct Trace {
     pub(super) header: Header,
@@ -30,7 +30,7 @@ pub struct Trace {
     pub(super) known: Vec<&'static str>,
     /// For each name in the trace, the collective algorithm with this name, if there is one.
     pub(super) algorithms: Vec<Option<Algorithm>>,
-    /// Members of the communicators of recorded collectives.
+    /// Groups of members of the communicators of recorded collectives.
     pub(super) groups: Vec<Group>,
     pub(super) ops: Vec<TraceOp>,
     pub(super) codes: Vec<Range<usize>>,

@@ -108,7 +108,7 @@ impl Recording {
     }
 }
 
-/// A program that is being recorded.
+/// Wrapper that records the calls of a program.
 pub struct Recorder<P> {
     program: P,
     rank: Rank,

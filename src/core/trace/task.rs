@@ -86,7 +86,7 @@ enum ExpectedReply {
     Start(u32),
 }
 
-/// An active request of a task.
+/// An active request of a task, with data for its record in the trace.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     request: RequestId,

@@ -15,7 +15,8 @@ use super::task::{DeferredResult, RecordedTask};
 use super::{Header, MAGIC, TraceError, VERSION, checksum};
 use crate::rank::Tag;
 
-/// A table of different items. Each item is stored once and identified by its index.
+/// A table of different items, such as operations. The table stores each item once and identifies the item by its
+/// index.
 #[derive(Debug)]
 struct NumberedTable<T> {
     items: Vec<T>,

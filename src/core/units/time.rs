@@ -17,7 +17,7 @@ pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimTime(u64);
 
-/// A length of virtual time in picoseconds.
+/// A span of virtual time in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SimSpan(u64);
 

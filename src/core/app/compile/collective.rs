@@ -1,4 +1,4 @@
-//! Statements that are collectives, blocking and non-blocking.
+//! Compiles statements that are collectives, blocking or non-blocking.
 
 use std::sync::OnceLock;
 

@@ -67,7 +67,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Compiles a statement with one key.
+    /// Compiles a statement that is a table with one key.
     fn simple(&mut self, statement: &Node<'a>, key: &str, node: Node<'a>) -> Result<(), ConfigError> {
         if key == "set" {
             return self.set(statement, &node);

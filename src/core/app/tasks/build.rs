@@ -43,7 +43,7 @@ impl Context {
     }
 }
 
-/// Builds the fragments of a run.
+/// Builds the fragments of a task-based run.
 ///
 /// # Errors
 /// An expression has no value; a locator does not name a process; no fragment or several fragments produce the same

@@ -1,5 +1,5 @@
-//! Contents of the table `[tasks]`: families of data fragments and of computation fragments. Their expressions are
-//! compiled but not evaluated.
+//! Contents of the table `[tasks]`: families of data fragments and of computation fragments. The expressions of the
+//! families are compiled but not evaluated.
 
 use crate::config::ConfigError;
 
@@ -90,7 +90,7 @@ pub(super) struct Reference<'a> {
     pub node: Node<'a>,
     /// Index of the family among the families of data fragments, or of computation fragments.
     pub family: usize,
-    /// For each index of the family, a value, or the first and last value of a range.
+    /// For each index of the family, the referenced value, or the first and last value of the referenced range.
     pub indices: Vec<(Formula, Option<Formula>)>,
     pub condition: Option<Formula>,
 }

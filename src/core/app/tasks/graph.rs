@@ -1,5 +1,5 @@
-//! All fragments of a run and their dependences, in a few arrays that all simulated processes share. No fragment has
-//! its own heap allocation.
+//! All fragments of a run and their dependences, in a few arrays that all simulated processes share. No fragment of the
+//! run has its own heap allocation.
 
 use crate::platform::CoreRates;
 use crate::rank::Rank;
@@ -51,7 +51,7 @@ pub(super) struct Keeping {
     pub bytes: u64,
 }
 
-/// Fragments of a run and their dependences.
+/// All fragments of a task-based run, and the dependences between the fragments.
 #[derive(Debug)]
 pub(super) struct TaskGraph {
     pub options: Options,
@@ -88,12 +88,12 @@ impl Lists {
         Lists { start: vec![0], items: Vec::new() }
     }
 
-    /// Appends an item to the current list.
+    /// Appends an item to the list under construction.
     pub fn push(&mut self, item: u32) {
         self.items.push(item);
     }
 
-    /// Ends the current list and begins the next list.
+    /// Ends the list under construction and begins the next list.
     pub fn close(&mut self) {
         self.start.push(self.items.len() as u32);
     }

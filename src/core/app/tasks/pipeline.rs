@@ -37,7 +37,7 @@ impl ProcessState {
         }
     }
 
-    /// Handles the arrival of a fragment on this process. The fragment will enter the distribution stage.
+    /// Handles the arrival of a fragment on this process. The arriving fragment will enter the distribution stage.
     fn arrive(&mut self, fragment: Fragment, settled_here: Settled) -> u32 {
         let record = self.record(fragment, settled_here);
         self.agenda.push_back(AgendaJob::Enter(record));

@@ -236,7 +236,7 @@ impl ProcessState {
             (ManagerActivity::Executing(record), _) => self.agenda.push_front(AgendaJob::Ended(record)),
             (ManagerActivity::Paying(job), _) => self.perform(graph, job),
             (ManagerActivity::Waiting, ReplyKind::Completed(completions)) => {
-                // After a successful test, the task manager tests again.
+                // The task manager tests again after a successful test, because more messages may have arrived.
                 self.looked = if completions.is_empty() { self.now } else { SimTime::NEVER };
                 for completion in completions {
                     self.happened(completion.index as usize, completion.source, completion.tag);

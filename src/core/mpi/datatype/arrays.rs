@@ -136,7 +136,7 @@ impl Datatype {
 }
 
 /// Array indices of one dimension that one process owns: blocks of `block` indices each. The first block starts at
-/// index `first`, the next at `first + period`, and so on. All indices are below `size`.
+/// index `first`, the next at `first + period`, and so on. All indices are below `size`, the extent of the dimension.
 struct Share {
     first: i64,
     block: i64,

@@ -104,7 +104,7 @@ impl Datatype {
     }
 
     /// Converts `count` items from external32 to memory at address `base`, up to the last complete element in `data`.
-    /// Returns the number of bytes consumed.
+    /// Returns the number of bytes read from `data`.
     ///
     /// # Safety
     /// The data of the items must be valid for writes.

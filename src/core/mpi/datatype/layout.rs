@@ -21,15 +21,15 @@ pub(super) enum Mix {
 #[derive(Clone, Debug)]
 pub(super) struct TypeMap {
     pub size: u64,
-    /// Displacement of the first data byte, and displacement of the byte after the last data byte. The two
-    /// displacements are 0 without data.
+    /// Displacement of the first data byte, and displacement of the byte after the last data byte. If the type map has
+    /// no data, the two displacements are 0.
     pub true_lb: i64,
     pub true_ub: i64,
     lb_mark: Option<i64>,
     ub_mark: Option<i64>,
     align: i64,
     pub mix: Mix,
-    /// Location and basic elements of the data.
+    /// Location and basic elements of the data in the type map.
     pub typed: PackPlan,
     /// Location of the data as bytes; `None` if `typed` already consists of bytes.
     bytes: Option<PackPlan>,

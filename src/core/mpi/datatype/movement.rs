@@ -15,7 +15,7 @@ use super::{BasicKind, plan::PackPlan};
 const CHUNK: usize = 32 * 1024;
 
 impl Datatype {
-    /// Number of bytes of `count` items in packed form. The product saturates.
+    /// Number of bytes of `count` items in packed form. If the number exceeds the range of the type, it saturates.
     #[inline]
     pub fn packed_size(&self, count: usize) -> usize {
         self.size().saturating_mul(count)

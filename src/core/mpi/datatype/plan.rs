@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::kind::BasicKind;
 
-/// Greatest length of a list of runs that is copied into an enclosing list. Longer lists are shared.
+/// Greatest length of a list of runs that is copied into an enclosing list. Longer lists of runs are shared by
+/// reference count.
 const INLINE: usize = 64;
 
 /// Location of the data of a datatype, `at` bytes from the datatype's origin.
@@ -17,7 +18,7 @@ pub(super) struct PackPlan {
     pub at: i64,
     /// Number of bytes of data, which is the size of the packed form.
     pub bytes: u64,
-    /// Number of basic elements in the data.
+    /// Number of basic elements in the data of the plan.
     pub basics: u64,
     pub node: PlanNode,
 }
@@ -25,7 +26,7 @@ pub(super) struct PackPlan {
 #[derive(Clone, Debug)]
 pub(super) enum PlanNode {
     Nothing,
-    /// Adjacent basic elements of the same type.
+    /// A run: adjacent basic elements of the same type.
     Run(&'static BasicKind),
     /// Copies of the plan `body`, `stride` bytes apart. The displacement of `body` is 0.
     Loop {
@@ -33,7 +34,7 @@ pub(super) enum PlanNode {
         stride: i64,
         body: Arc<PackPlan>,
     },
-    /// A list of runs at arbitrary displacements.
+    /// A list of runs of basic elements at arbitrary displacements.
     Runs(Arc<[Run]>),
     /// A list of arbitrary plans at arbitrary displacements.
     Parts(Arc<[Part]>),
@@ -214,7 +215,8 @@ fn regular(list: &[PackPlan]) -> Option<i64> {
     list.windows(2).all(holds).then_some(stride)
 }
 
-/// Whether two plans are equal except for their displacements. May return false for equal plans.
+/// Whether two plans of datatypes are equal except for their displacements. The function may return false for equal
+/// plans.
 fn alike(a: &PackPlan, b: &PackPlan) -> bool {
     a.bytes == b.bytes
         && match (&a.node, &b.node) {

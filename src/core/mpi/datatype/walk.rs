@@ -13,7 +13,7 @@ const FEW: usize = 8;
 /// iterations stay in the first-level cache.
 const BLOCK: u64 = 256;
 
-/// Runs of equal length at equal distances, in memory and in the packed form.
+/// Runs of basic elements with equal lengths at equal distances, in memory and in the packed form of a datatype.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strided {
     /// Displacement of the first run from the origin of the datatype.
@@ -28,7 +28,7 @@ pub(super) struct Strided {
     pub kind: &'static BasicKind,
 }
 
-/// Action on the runs of a plan.
+/// Action on the runs of basic elements that a plan contains.
 pub(super) trait Visitor {
     /// Whether the action must visit the runs in the order of the packed form.
     const ORDERED: bool;

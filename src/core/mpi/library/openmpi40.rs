@@ -67,7 +67,7 @@ fn bcast(ranks: u32, size: u64, count: u64) -> Method {
 }
 
 fn reduce(ranks: u32, size: u64, count: u64) -> Method {
-    // `slope` is in ranks per KiB.
+    // Parameter `slope` of the line is in ranks per KiB.
     let above = |slope: f64, offset: f64| f64::from(ranks) > slope / 1024.0 * size as f64 + offset;
     match size {
         _ if ranks < 8 && size < 512 => of(Algorithm::Linear),

@@ -13,7 +13,7 @@ pub enum BlockLayout {
     Split {
         /// Size of the buffer in bytes.
         total: Bytes,
-        /// Number of blocks; at least 1.
+        /// Number of blocks of the buffer; at least 1.
         parts: u32,
         /// Number of bytes of an element, which is never divided; at least 1.
         element: u32,
@@ -24,7 +24,7 @@ pub enum BlockLayout {
     Nested {
         /// Size of the buffer in bytes.
         total: Bytes,
-        /// Number of parts; at least 1.
+        /// Number of parts of the buffer; at least 1.
         parts: u32,
         /// Number of segments per part; at least 1.
         inner: u32,

@@ -19,9 +19,9 @@ pub(super) enum PhaseStep {
 /// Assignment of blocks to members in a tree: by relative rank in a bcast, by rank in a gather or scatter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Numbering {
-    /// Block v belongs to relative rank v.
+    /// In a bcast, block v belongs to the member with relative rank v.
     Relative,
-    /// Block r belongs to rank r.
+    /// In a gather or scatter, block r belongs to rank r.
     Member,
 }
 

@@ -10,8 +10,8 @@ use super::seat::Seat;
 use super::shape::Tree;
 use super::step::{Piece, Side, Space, Step, Then};
 
-/// Blocks of segment `segment` in the buffer `hold`, which has `segments` segments. A single segment contains all
-/// blocks.
+/// Blocks of segment `segment` in the buffer `hold`, which has `segments` segments. If there is only one segment, it
+/// contains all blocks.
 fn piece(hold: Space, segment: u32, segments: u32) -> Piece {
     if segments == 1 { hold.all() } else { hold.one(segment) }
 }

@@ -36,7 +36,7 @@ pub enum RootNumbering {
 }
 
 impl RootNumbering {
-    /// Number of member `rank` if the root and member 0 swap their numbers. The mapping is its own inverse.
+    /// Number of member `rank` if the root and member 0 swap their numbers. Applying the function twice returns `rank`.
     pub(super) fn swap(rank: u32, root: u32) -> u32 {
         match rank {
             0 => root,
@@ -49,12 +49,12 @@ impl RootNumbering {
 /// MPI library whose details a schedule follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScheduleStyle {
-    /// The schedule follows the default library.
+    /// The schedule follows the details of the default library.
     #[default]
     Flat,
-    /// The schedule follows details of Open MPI.
+    /// The schedule follows the details of Open MPI.
     OpenMpi,
-    /// The schedule follows details of MPICH.
+    /// The schedule follows the details of MPICH.
     Mpich,
 }
 
@@ -64,7 +64,7 @@ pub enum Fold {
     /// The member with the higher rank remains, unless the member with the lower rank is the root.
     #[default]
     TowardsRoot,
-    /// The member with the higher rank remains.
+    /// The member with the higher rank of a folding pair remains.
     Higher,
     /// The member with the lower rank remains, unless the member with the higher rank is the root.
     Lower,

@@ -32,7 +32,7 @@ pub(super) enum Tree {
     InOrderBinomial,
 }
 
-/// A node of a tree with `size` nodes. Each step of a schedule computes the node once.
+/// A node of a tree with `size` nodes. A schedule computes the tree node of a member once per step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TreeNode {
     tree: Tree,
@@ -122,7 +122,7 @@ impl TreeNode {
         self.member(parent)
     }
 
-    /// Number of children of the node.
+    /// Number of children of the tree node.
     pub(super) fn children(self) -> u32 {
         let (v, size) = (self.v, self.size);
         match self.tree {

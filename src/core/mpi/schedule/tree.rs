@@ -11,7 +11,7 @@ pub(super) fn children(seat: Seat, v: u32) -> u32 {
     v.trailing_zeros().min(u32::BITS - (seat.size - 1 - v).leading_zeros())
 }
 
-/// Whether this member has no children.
+/// Whether this member has no children in the binomial tree.
 pub(super) fn is_leaf(seat: Seat) -> bool {
     children(seat, seat.relative()) == 0
 }

@@ -15,9 +15,9 @@ pub struct Cart {
 /// Neighbours returned by MPI_Cart_shift; MPI_PROC_NULL beyond the boundary of a non-periodic dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Rank from which the caller receives.
+    /// Rank from which the caller of MPI_Cart_shift receives.
     pub source: c_int,
-    /// Rank to which the caller sends.
+    /// Rank to which the caller of MPI_Cart_shift sends.
     pub destination: c_int,
 }
 
@@ -28,7 +28,7 @@ pub struct SubGrid {
     pub grid: Cart,
     /// Ranks in the original grid of the members of the sub-grid, in order.
     pub members: Vec<u32>,
-    /// Rank of the caller in `grid`.
+    /// Rank of the caller of MPI_Cart_sub in `grid`.
     pub rank: u32,
     /// Index of this sub-grid among all sub-grids, counted from 0.
     pub number: u32,

@@ -19,9 +19,9 @@ pub struct Edge {
 /// The graph edges of one member of the communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
-    /// Edges that lead to the member.
+    /// Edges of the graph that lead to the member.
     pub sources: Vec<Edge>,
-    /// Edges that begin at the member.
+    /// Edges of the graph that begin at the member.
     pub destinations: Vec<Edge>,
     /// Whether the edges of the graph have weights.
     pub weighted: bool,

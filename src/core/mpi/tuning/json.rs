@@ -153,7 +153,7 @@ pub(super) fn read(text: &str) -> Result<Rules, String> {
     Ok(rules)
 }
 
-/// Number at the JSON key `key`; "inf" is the greatest number. Returns `default` if the key is missing.
+/// Integer at the JSON key `key`; "inf" means the greatest integer. If the key is missing, returns `default`.
 fn number(object: &Map<String, Value>, key: &str, default: u64, place: &str) -> Result<u64, String> {
     match object.get(key) {
         None => Ok(default),

@@ -13,7 +13,7 @@ use super::spread::WaitingTimes;
 /// Statistics of the computation fragments of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskAnalysis {
-    /// Number of fragments that were executed.
+    /// Number of fragments that all processes executed.
     pub total: u64,
     /// Number of fragments that migrated to another process 0 times, once, twice, …
     pub distribs: Vec<u64>,
@@ -24,7 +24,7 @@ pub struct TaskAnalysis {
     pub end: SimTime,
     /// Statistics of the times that fragments spent in each stage, in the order of stages.
     pub stages: Vec<StageTimes>,
-    /// Lower bounds of the execution time.
+    /// Lower bounds of the execution time of the program.
     pub bounds: Bounds,
     /// Statistics of the fragments per process.
     pub processes: Vec<ProcessTasks>,

@@ -50,7 +50,7 @@ pub struct Visit {
     pub fragment: u32,
     /// Whether the fragment waited for input data.
     pub waited: bool,
-    /// How the visit of the fragment ended.
+    /// How the visit of the fragment to the process ended.
     pub left: Left,
     /// Time at which the fragment arrived in the distribution stage.
     pub entered: SimTime,
@@ -86,7 +86,7 @@ pub struct TaskLog {
     pub threads: u32,
     /// Whether the task manager has its own thread.
     pub own_thread: bool,
-    /// Time at which the process ended.
+    /// Virtual time at which the process ended.
     pub ended: SimTime,
     /// Total time in which threads executed fragments.
     pub useful: SimSpan,

@@ -23,8 +23,8 @@ pub struct Series {
     pub stages: Vec<StageSeries>,
     /// Number of fragments in any stage on all processes.
     pub held: StageSeries,
-    /// For each process, the numbers of fragments in the stages `Waiting` and `Ready`. Empty for more than 64
-    /// processes.
+    /// For each process, the numbers of fragments in the stages `Waiting` and `Ready`. The list is empty for more than
+    /// 64 processes.
     pub processes: Vec<[Vec<f64>; 2]>,
 }
 
@@ -148,7 +148,7 @@ mod tests {
         intervals.iter().for_each(|&(from, to)| counter.add(at(from), at(to)));
         let lengths: u64 = intervals.iter().map(|(from, to)| to - from).sum();
         assert_eq!(counter.integrals().sum::<i128>(), i128::from(lengths));
-        // The third time step is from 288 to 432. It has two intervals, one of which ends at 400.
+        // The third time step is from 288 to 432. The third time step has two intervals, one of which ends at 400.
         assert_eq!(counter.integrals().nth(2), Some(144 + 400 - 288));
     }
 

@@ -37,7 +37,7 @@ pub struct ArrivalBin {
     pub most: SimSpan,
 }
 
-/// One fragment's time in a stage.
+/// Time that one fragment spent in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Time at which the fragment arrived in the stage.

@@ -1,4 +1,4 @@
-//! Checks the calls that the engine receives from a program that runs ahead. The tests act as the engine.
+//! Checks the calls that the engine receives from a program that runs ahead. The tests take the role of the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

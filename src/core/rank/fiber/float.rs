@@ -60,7 +60,7 @@ impl FloatWords {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FloatEnvironment {
-    /// x87 environment in the format of `fnstenv`.
+    /// State of the x87 unit in the format of the instruction `fnstenv`.
     x87: [u32; 7],
     mxcsr: u32,
 }

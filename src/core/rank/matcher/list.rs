@@ -155,7 +155,7 @@ impl<K: MatchKey, T> List<K, T> {
         Some(taken)
     }
 
-    /// Removes the entry with the value `value`.
+    /// Removes the list entry with the value `value`.
     pub fn remove(&mut self, value: &T) -> bool
     where
         T: PartialEq,

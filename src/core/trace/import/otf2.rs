@@ -62,7 +62,7 @@ struct MessageRecord {
 #[derive(Clone, Debug)]
 struct Otf2Collective {
     function: Option<LoggedFunction>,
-    /// Identifier of the collective operation in OTF2.
+    /// Identifier of the collective operation in the OTF2 archive.
     op: u32,
     comm: u32,
     root: u32,
@@ -72,7 +72,7 @@ struct Otf2Collective {
     member_sizes: MemberSizes,
 }
 
-/// Actions and collectives of a rank.
+/// Actions and collectives of a rank in an OTF2 archive.
 #[derive(Debug, Default)]
 pub(super) struct RankActions {
     actions: Vec<TraceAction>,
@@ -268,7 +268,7 @@ impl Definitions {
     }
 }
 
-/// Whether calls of `function` cannot be replayed.
+/// Whether mcpsim cannot replay calls of the MPI function `function`.
 fn refused(function: Option<LoggedFunction>) -> bool {
     matches!(function.map(LoggedFunction::class), Some(FunctionClass::Refused | FunctionClass::Neighbours))
 }

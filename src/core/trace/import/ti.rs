@@ -2,9 +2,9 @@
 //! comment lines with `#`.
 //!
 //! A size is a number of items, optionally followed by the identifier of a datatype. The default datatype is the byte,
-//! or the double if the action `init` has an argument. Work is in flops. Both forms of point-to-point lines are
-//! supported: `send PEER TAG COUNT [TYPE]`, and `send PEER COUNT` of versions before 3.21, whose `wait` waits for the
-//! last started request.
+//! or the double if the action `init` has an argument. The unit of computing work is the flop. Both forms of
+//! point-to-point lines are supported: `send PEER TAG COUNT [TYPE]`, and `send PEER COUNT` of versions before 3.21,
+//! whose `wait` waits for the last started request.
 
 use std::sync::Arc;
 

@@ -34,7 +34,7 @@ impl End {
         End { is_send: !self.is_send, ..self }
     }
 
-    /// Rank that makes the send or receive.
+    /// Rank that makes the send or the receive of the message.
     fn rank(self) -> Rank {
         if self.is_send { self.channel.1 } else { self.channel.2 }
     }

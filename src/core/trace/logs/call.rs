@@ -193,7 +193,7 @@ fn new_comm(reader: &mut TraceReader<'_>) -> Result<Option<Box<NewComm>>, TraceE
 }
 
 impl LogCall {
-    /// Reads the encoding of a call.
+    /// Reads the encoding of an MPI call.
     pub(super) fn read(bytes: &[u8]) -> Result<LogCall, TraceError> {
         let mut reader = TraceReader::new(bytes, 0);
         let reader = &mut reader;

@@ -18,7 +18,7 @@ const MOST_BYTES: usize = 1 << 25;
 /// A call of a log with its times in ns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedCall {
-    /// The MPI call with its arguments.
+    /// The recorded MPI call with its arguments.
     pub call: Arc<LogCall>,
     /// Time of the program's code before the call, in ns.
     pub code: u64,
@@ -28,7 +28,7 @@ pub struct LoggedCall {
     /// Time before the call in which the program slept or waited for files or other threads, in ns. `gap` includes this
     /// time.
     pub slept: u64,
-    /// Duration of the call in ns.
+    /// Duration of the MPI call in ns.
     pub duration: u64,
     /// Time before `gap` that the recording library used or that was not recorded, in ns.
     pub aside: u64,

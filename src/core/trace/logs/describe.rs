@@ -41,7 +41,7 @@ impl FunctionTimes {
 pub struct CallSpan {
     /// Start of the call on rank 0's clock in ns, counted from the beginning of the first rank.
     pub start: u64,
-    /// Duration of the call in ns.
+    /// Duration of the MPI call in ns.
     pub length: u64,
     /// Name of the called MPI function.
     pub name: &'static str,

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 const TABLE: &str = include_str!("../library/functions.h");
 
-/// An MPI function in a log.
+/// An MPI function that occurs in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LoggedFunction(u8);
 

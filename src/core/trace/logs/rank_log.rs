@@ -28,7 +28,7 @@ pub struct LogInfo {
     /// Time from the first comparison of clocks to the beginning of the log, in ns.
     pub asked_before: u64,
     /// Clock of the host at the last comparison of clocks, and the lead of rank 0's clock over the host's clock, in ns.
-    /// If unknown, the values at the beginning.
+    /// If unknown, the values of the first comparison of clocks.
     pub end: (u64, i64),
     /// Number of unsuccessful polls (such as MPI_Test), and the total time of these polls in ns.
     pub polls: (u64, u64),

@@ -83,7 +83,7 @@ struct Scan {
     keys: BTreeMap<u32, Identity>,
 }
 
-/// A posted receive of a rank.
+/// A receive that a rank has posted.
 #[derive(Clone, Copy)]
 struct Posted {
     place: u64,

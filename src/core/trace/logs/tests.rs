@@ -21,7 +21,7 @@ fn call(name: &str, rest: &[i64], signed: &[usize]) -> Vec<u8> {
     out
 }
 
-/// Description of the host in a log.
+/// Description of a host in the log of a rank.
 #[derive(Clone, Copy, Default)]
 struct TestHost {
     cores: Option<u64>,

@@ -93,7 +93,7 @@ pub enum Recipe {
     HindexedBlock(i64, Vec<isize>, Box<Recipe>),
     Struct(Vec<(i64, isize, Recipe)>),
     Resized(isize, isize, Box<Recipe>),
-    /// Per dimension: size, subarray size and start.
+    /// Subarray: size of the array, size of the subarray and start, per dimension.
     Subarray(Vec<(i64, i64, i64)>, bool, Box<Recipe>),
     Dup(Box<Recipe>),
 }

@@ -65,7 +65,7 @@ pub(super) fn same(size: u64) -> Sizes {
     Sizes::Same(Bytes::new(size))
 }
 
-/// Calls and messages of a test run.
+/// Engine calls and messages of a test run.
 #[derive(Debug, Default)]
 pub(super) struct Ran {
     /// Engine calls of each rank, without the calls of its non-blocking collectives.
@@ -94,7 +94,7 @@ struct TestLane<'a> {
     request: Option<u32>,
 }
 
-/// Runs one script per rank on `platform`.
+/// Runs one script per rank on the simulated machine `platform`.
 pub(super) fn run(platform: &Arc<Platform>, scripts: Vec<Vec<MpiCall>>) -> Ran {
     let mut ran = Ran { calls: vec![Vec::new(); scripts.len()], ..Ran::default() };
     let mut lanes: Vec<TestLane<'_>> = Vec::new();

@@ -59,11 +59,11 @@ enum StepWait {
     Not,
     All,
     Sends,
-    /// Waits for the last sends and receives. The number states how many.
+    /// Waits for the most recent sends and receives of the rank. The integer is the number of these operations.
     Last(u64),
-    /// Waits for all sends and receives from this index on.
+    /// Waits for all sends and receives of the rank, starting with this index.
     From(u64),
-    /// Waits for the send or receive with this index.
+    /// Waits for the send or receive with this index at the rank.
     Number(u64),
 }
 

@@ -67,7 +67,7 @@ impl RankReader {
         }
     }
 
-    /// Returns the actions of the rank.
+    /// Returns the actions that the rank's events describe.
     pub fn end(self) -> Result<RankActions, ImportError> {
         if !self.is_whole || self.inside.is_some() {
             return Err(error(format!("the events of rank {} end too soon: the archive is truncated", self.rank)));

@@ -6,7 +6,7 @@ use crate::trace::Trace;
 use crate::units::SimSpan;
 
 impl TaskPosition {
-    /// Engine call for a block of computing. If the recording measured real code, the call counts as code.
+    /// Engine call for a block of computing. If the recording measured real code, the engine call is [`Call::Code`].
     #[inline]
     pub(super) fn computing(&self, trace: &Trace, span: SimSpan) -> Call {
         let is_code = self.collective.is_none() && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
