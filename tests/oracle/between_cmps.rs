@@ -55,7 +55,8 @@ fn copies_from_one_cmp_to_another_share_what_is_between_them() {
         let one = node(1.0, eager);
         assert_eq!(received(&one, &[(0, 4, 0)]), [2100 + handshakes]);
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0)]), [4100 + handshakes; 2]);
-        // Messages in the other direction and messages within a CMP do not share this bandwidth.
+        // Messages in the other direction and messages within a CMP do not share the bandwidth of this direction of the
+        // interconnect.
         assert_eq!(received(&one, &[(0, 4, 0), (5, 1, 0)]), [2100 + handshakes; 2]);
         assert_eq!(received(&one, &[(0, 4, 0), (1, 5, 0), (6, 2, 0)])[2], 2100 + handshakes);
         let within = if eager == 0 { 20 } else { 0 };

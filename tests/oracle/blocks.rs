@@ -38,8 +38,8 @@ fn a_block_alone_takes_the_longer_of_core_and_memory() {
 #[test]
 fn blocks_share_memory_for_as_long_as_they_are_under_way() {
     let node = sharing([1, 1, 4], 1.0);
-    // In the first case both blocks have half of the bandwidth for the whole time. In the second case the second block
-    // begins at 500 ns and moves its last bytes alone.
+    // In the first case both computing blocks have half of the memory bandwidth for the whole time. In the second case
+    // the second block begins at 500 ns and moves its last bytes alone.
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &[Work(0, 1000)]])), [2000; 2]);
     let second = [Compute(500), Work(0, 1000)];
     assert_eq!(clocks(&node, &blocks(&[&[Work(0, 1000)], &second])), [1500, 2000]);

@@ -1,8 +1,8 @@
 //! Optional records of rank activity: intervals of virtual time, and the reasons for each advance of a task's clock.
 //!
-//! The log of a task is a list of marks, one for each advance of the task's clock. A mark has the clock after the
-//! advance and the reason for the advance: the task itself, or a point of another task's clock. From the marks,
-//! `backtrack` finds the path that determined a clock.
+//! The log of a task is a list of marks, one for each advance of the task's clock. A mark in the activity log has the
+//! clock after the advance and the reason for the advance: the task itself, or a point of another task's clock. From
+//! the marks in the activity logs, `backtrack` finds the path that determined a clock.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -17,7 +17,7 @@ use crate::units::SimTime;
 pub(super) struct ActivityLimits {
     /// Greatest number of activity intervals per rank; 0 if intervals are not recorded.
     pub intervals: usize,
-    /// Greatest number of marks per rank; 0 if marks are not recorded.
+    /// Greatest number of marks (clock advances) per rank in the activity log; 0 if marks are not recorded.
     pub marks: usize,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct ClockPoint {
     pub time: SimTime,
 }
 
-/// Advance of a task's clock from the previous mark of the task to `until`.
+/// Mark in the activity log: an advance of a task's clock from the previous mark of the task to `until`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockMark {
     pub until: SimTime,
@@ -84,7 +84,7 @@ impl ActivityRecord {
         }
     }
 
-    /// Returns the serial number for a new strand of the rank.
+    /// Returns the serial number for a new strand (concurrent task) of the rank.
     pub fn next_serial(&mut self) -> u32 {
         self.log.as_mut().map_or(0, |log| {
             log.serials += 1;
@@ -92,7 +92,7 @@ impl ActivityRecord {
         })
     }
 
-    /// Adds a mark to the log of a task.
+    /// Adds a mark (an advance of the clock) to the activity log of a task.
     #[inline]
     pub fn mark(&mut self, serial: u32, mark: ClockMark) {
         if let Some(log) = &mut self.log {
@@ -108,7 +108,7 @@ pub(super) struct ClockLog {
     count: usize,
     most: usize,
     serials: u32,
-    /// Start of the earliest kept mark of the rank's program.
+    /// Start of the earliest mark of the rank's program that the activity log still has.
     since: SimTime,
 }
 
@@ -142,7 +142,8 @@ impl ClockLog {
         }
     }
 
-    /// Drops the earliest mark of the rank's program, or all marks of the first strand if these marks begin no later.
+    /// Drops the earliest mark of the rank's program from the activity log, or all marks of the first strand
+    /// (concurrent task) if these marks begin no later.
     #[cold]
     fn forget(&mut self) {
         let first = |marks: &VecDeque<ClockMark>| marks.front().map(|mark| mark.until);

@@ -1,10 +1,10 @@
 //! Network adapters in the `fair` contention model: the time for which each message occupies an adapter, and the queues
 //! of small messages.
 //!
-//! A message of s bytes holds an adapter for gap + s / capacity. A message that affects other messages becomes a flow.
-//! A message that is too small to affect other messages, or whose occupancy is mostly gap, queues in the adapters of
-//! its sender and receiver. If both directions of an adapter share capacity, the message also queues in the port that
-//! both directions share.
+//! A message of s bytes holds an adapter for gap + s / capacity. A message that affects other messages becomes a flow
+//! with a rate that changes over time. A message that is too small to affect other messages, or whose occupancy is
+//! mostly gap, queues in the adapters of its sender and receiver. If both directions of an adapter share capacity, the
+//! message also queues in the port that both directions share.
 
 use crate::platform::{Level, Platform, Rails, Row};
 use crate::profile::Resource;
@@ -90,8 +90,8 @@ impl Adapters {
         (number + u32::from(self.first[from.local as usize])) % self.rails.count
     }
 
-    /// Returns the adapters of a message at the sender's node and at the receiver's node. `turn` selects the adapter if
-    /// the CMP of the rank does not.
+    /// Returns the adapters of a message at the sender's node and at the receiver's node. If the CMP of the rank does
+    /// not determine the adapter, `turn` selects the adapter.
     pub fn rails_of(&self, from: RankLocation, to: RankLocation, turn: u32) -> [u8; 2] {
         let of = |seat: RankLocation| match self.rails.of_cmp.len() {
             0 => turn as u8,
@@ -107,9 +107,9 @@ impl Adapters {
         row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1)
     }
 
-    /// Returns the greatest rate of the flow of a message. The flow has as many bytes as the adapter carries while the
-    /// message holds it. A flow without contention takes as long as the bytes of the message take at the bandwidth of a
-    /// ping-pong.
+    /// Returns the greatest rate of the network flow by which a message is simulated. The flow has as many bytes as the
+    /// adapter carries while the message holds it. A flow without contention takes as long as the bytes of the message
+    /// take at the bandwidth of a ping-pong.
     ///
     /// Returns `None` if the message queues at the adapters instead. A message queues if it is too small to affect
     /// other messages, or if its gap is longer than its bytes take. A message also queues if it holds the adapter for
@@ -175,7 +175,7 @@ impl Adapters {
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterIn) } else { Resource::Duplex }))
     }
 
-    /// Adds the occupancy of an adapter by the flow of an outgoing message.
+    /// Adds the time for which the flow of an outgoing message occupies an adapter to the adapter's total.
     pub fn carry_out(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [rail, _] = self.rails_of(from, to, turn);
         let (at, held) = (self.port(from, rail), self.held(row, size));
@@ -183,7 +183,7 @@ impl Adapters {
         self.carry_both(at, self.held_both(row, size));
     }
 
-    /// Adds the occupancy of an adapter by the flow of an incoming message.
+    /// Adds the time for which the flow of an incoming message occupies an adapter to the adapter's total.
     pub fn carry_in(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [_, rail] = self.rails_of(from, to, turn);
         let (at, held) = (self.port(to, rail), self.held(row, size));

@@ -194,7 +194,7 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
                 }
             }
         }
-        // The earlier marks do not exist or were dropped from the log.
+        // The earlier marks of the task's clock do not exist or were dropped from the activity log.
         break;
     }
     let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();

@@ -435,7 +435,7 @@ fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, a
     of_strand(target, lp, task, |program, target, lp| run(program, target, lp, task, answer));
 }
 
-/// Calls `run` with the program and the state of a strand.
+/// Calls `run` with the program and the state of a strand (concurrent task).
 fn of_strand(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-/// Number of values per piece.
+/// Number of values in each piece of a vector's memory.
 const PIECE: usize = 256;
 
 /// Values by index, in pieces of equal size.
@@ -39,7 +39,7 @@ impl<T> ChunkedVec<T> {
         self.pieces.push(piece);
     }
 
-    /// Iterates over all values in order.
+    /// Iterates over all values of the vector in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.pieces.iter().flatten()
     }

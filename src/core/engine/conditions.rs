@@ -28,7 +28,7 @@ pub(super) struct ActiveConditions {
 /// Conditions that are on, as flags that the engine reads for each call or message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Effects {
-    /// Some condition slows computation.
+    /// A condition of the platform slows computation.
     pub slows: bool,
     /// Messages can take longer than their link states.
     pub delays: bool,

@@ -16,7 +16,7 @@ use crate::units::SimSpan;
 /// Delays of a transfer by resource. The struct is small, because each message in flight has such a struct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Delays {
-    /// Delay before the head of the transfer left.
+    /// Delay of the transfer before its head left the sender.
     before: SimSpan,
     /// Delays after the head of the transfer left, one for each resource in `of`.
     after: [SimSpan; MOST],
@@ -44,7 +44,7 @@ impl Delays {
         self
     }
 
-    /// Returns the delay of the transfer's head, without later delays.
+    /// Returns the delay of the transfer's head, without the delays after the head left the sender.
     pub fn to_head(self) -> Self {
         Delays::of_head(self.before, self.by)
     }
@@ -55,7 +55,7 @@ impl Delays {
     }
 
     /// Replaces the delays of the transfer on the wire by the delays of a copy that ended later. The delay of the
-    /// transfer's head remains.
+    /// transfer before its head left remains.
     pub fn copied(self, copy: Delays) -> Self {
         Delays { after: copy.after, of: copy.of, ..self }
     }

@@ -70,11 +70,11 @@ pub(super) struct Event {
 #[repr(align(64))]
 pub(super) enum EventKind {
     /// A task of the rank resumes at the time of the event, unless the task has resumed before. `turn` shows whether
-    /// the task has resumed before.
+    /// the task has resumed before the event.
     Wake {
         /// Task of the rank.
         task: u32,
-        /// Turn of the task that the event ends; see `TargetRank::turns`.
+        /// Number of the task's wait that the event ends; see `TargetRank::turns`.
         turn: u32,
     },
     /// The rank's program, which polls in a loop, continues, if the idling ends at the time of the event.
@@ -83,14 +83,14 @@ pub(super) enum EventKind {
     Departure {
         /// The receiver.
         to: Rank,
-        /// The message.
+        /// Message that the event concerns.
         message: InFlightMessage,
         /// Arrival time of the message's head.
         going: Going,
     },
     /// The head of a message (or the request of a rendezvous) arrives at its receiver.
     Arrival {
-        /// The message.
+        /// Message that the event concerns.
         message: InFlightMessage,
         /// Departure time of the message.
         left: SimTime,
@@ -99,7 +99,7 @@ pub(super) enum EventKind {
     },
     /// The end of a served message (which the receiver's program answers without a receive) arrives at its receiver.
     Serve {
-        /// The message.
+        /// Message that the event concerns.
         message: InFlightMessage,
         /// Departure time of the message.
         left: SimTime,
@@ -110,7 +110,7 @@ pub(super) enum EventKind {
         send: RequestId,
         /// Receive request of the receiver.
         recv: RequestId,
-        /// Path that determined the time of the grant.
+        /// Critical path that determined the time of the grant.
         path: PathSlot,
     },
     /// The head of the transfer of a rendezvous message arrives at its receiver.
@@ -128,7 +128,7 @@ pub(super) enum EventKind {
         since: SimTime,
         /// Load of the port at the sender when the transfer started.
         load: u32,
-        /// Path that determined the start of the transfer.
+        /// Critical path that determined the start of the transfer.
         path: PathSlot,
     },
     /// The rank has posted the receive of a message that arrived earlier, and the rank's core copies the message.
@@ -156,13 +156,13 @@ pub(super) enum EventKind {
         send: RequestId,
         /// Start of the transfer on the path; the time of the event if no transfer is on the path.
         left: SimTime,
-        /// Path that determined the time `left`.
+        /// Critical path that determined the time `left`.
         path: PathSlot,
     },
 }
 
 impl EventKind {
-    /// Returns the path that determined the time of the event, if the event carries a path.
+    /// Returns the critical path that determined the time of the event, if the event carries a path.
     #[inline(always)]
     pub fn path(&self) -> PathSlot {
         match self {
@@ -185,7 +185,7 @@ impl EventKind {
 /// Arrival time of the head of a departing message.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Going {
-    /// The head arrives at this time, independent of load.
+    /// The head of the message arrives at this time, independent of load.
     At(SimTime),
     /// The arrival time of the head depends on load and is determined when the message departs.
     Asked,
@@ -207,7 +207,7 @@ pub(super) struct InFlightMessage {
     /// Data of the message. The request (RTS) of a rendezvous carries the data too, but the receiver uses the data only
     /// after the transfer.
     pub payload: PayloadSlot,
-    /// Path that determined the departure time.
+    /// Critical path that determined the departure time of the message.
     pub path: PathSlot,
 }
 

@@ -15,7 +15,7 @@ use super::requests::RequestRecord;
 use super::state::TargetRank;
 
 /// Grants the transfer of a rendezvous message when a receive and the rendezvous request match. The receive was posted
-/// at `posted`, at the end of path `mine`. The head of the request arrived at `head`.
+/// at `posted`, at the end of path `mine`. The head of the rendezvous request arrived at `head`.
 #[inline(never)]
 pub(super) fn grant_match(
     target: &mut TargetRank,
@@ -57,7 +57,7 @@ pub(super) fn grant_match(
 }
 
 /// Ends the transfer of a rendezvous message whose bytes have arrived at `end`. `times` has the departure of the
-/// transfer and the start of the transfer on the path. The event `head` delivered the head of the transfer.
+/// transfer and the start of the transfer on the path. The event `head` is the arrival of the head of the transfer.
 pub(super) fn end_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -82,7 +82,8 @@ pub(super) fn end_transfer(
     }
 }
 
-/// Completes the transfer of a rendezvous message at `end`. The event `head` delivered the head of the transfer.
+/// Completes the transfer of a rendezvous message at `end`. The event `head` is the arrival of the head of the
+/// transfer.
 pub(super) fn finish_transfer(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -32,8 +32,8 @@ pub(super) struct Idle {
     dry: SimSpan,
     /// Virtual time from which `dry` is counted.
     pub since: SimTime,
-    /// Latest arrival time of the rank's sent heads at the last idling. A later head shows that the rank has sent a
-    /// message.
+    /// Latest arrival time of the heads of the rank's sent messages, at the last idling of the rank. A later arrival
+    /// time of a head shows that the rank has sent a message since the last idling.
     head: SimTime,
 }
 
@@ -52,7 +52,8 @@ impl Idle {
     }
 }
 
-/// Starts idling of the rank's program for at most `span`. A strand only polls once.
+/// Starts idling of the rank's program for at most `span`. A strand (concurrent task) polls only once and does not
+/// idle.
 pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
     let poll = lp.poll;
     if task != MAIN {

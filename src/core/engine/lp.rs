@@ -26,7 +26,7 @@ use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::transport::Batch;
 
-/// Length of the list of heads in flight above which the list is cleared of arrived heads before it grows.
+/// Number of message heads in flight above which arrived heads are removed from the list before the list grows.
 const AHEAD: usize = 16;
 
 /// A logical process in the sense of parallel discrete-event simulation: the state that a worker's ranks share. All
@@ -97,7 +97,7 @@ pub(super) struct LogicalProcess<'a> {
     /// For each level, the least latency, and whether the contention model needs no port.
     pub least_latency: [SimSpan; 3],
     pub portless: [bool; 3],
-    /// For each level, whether the arrival time of a head is independent of load.
+    /// For each level, whether the arrival time of a message's head is independent of load.
     pub head_known: [bool; 3],
     /// Time at which the last message of each pair (receiver, sender) is served, if this time is in the future.
     pub to_serve: HashMap<(Rank, Rank), SimTime>,
@@ -338,14 +338,14 @@ impl<'a> LogicalProcess<'a> {
         head
     }
 
-    /// Removes the heads that no later message can overtake. The time of the current event decides, because the clock
-    /// of one task does not bound the send times of other tasks.
+    /// Removes the message heads from the list that no later message can overtake. The time of the current event
+    /// decides, because the clock of one task does not bound the send times of other tasks.
     #[cold]
     fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
         let least = self.least_latency.into_iter().min().expect("three levels");
         let now = self.now.time;
         ahead.retain(|other| other.head > now + least);
-        // If most heads remain in the list, the list grows before the next removal.
+        // If most message heads remain in the list, the list grows before the next removal.
         ahead.reserve(ahead.len().max(AHEAD));
     }
 

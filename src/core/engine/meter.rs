@@ -28,19 +28,19 @@ impl Meter {
         result
     }
 
-    /// Adds `ns` nanoseconds to the host time of waiting since the last mark.
+    /// Adds `ns` nanoseconds to the host time for which the worker waited for other workers.
     pub fn waited(&mut self, ns: u64) {
         self.idle += ns;
     }
 
-    /// Counts the host time since the last mark as a window.
+    /// Adds the host time since the end of the last exchange to the time of handling events.
     pub fn window(&mut self) {
         let (spent, code) = self.mark();
         self.time.code += code;
         self.time.windows += spent - code.min(spent);
     }
 
-    /// Counts the host time since the last mark as an exchange between workers.
+    /// Adds the host time since the end of the last window to the time of exchanges and of waiting.
     pub fn exchange(&mut self) {
         let idle = std::mem::take(&mut self.idle);
         let (spent, code) = self.mark();

@@ -31,7 +31,7 @@ pub(super) struct MpiIntervals {
 struct InCall {
     from: SimTime,
     until: SimTime,
-    /// Path that determined the time `from`.
+    /// Critical path that determined the time `from`.
     path: PathSlot,
 }
 
@@ -42,7 +42,7 @@ enum Held {
     Grant { send: RequestId, recv: RequestId, to: Rank },
     /// Event at the rank.
     Event(EventKey, EventKind),
-    /// Resumption of the strand with this number.
+    /// Resumption of the strand (concurrent task) with this number.
     Strand(u32),
 }
 
@@ -124,7 +124,8 @@ pub(super) fn put_off(shared: &mut TargetRank, lp: &mut LogicalProcess<'_>, body
     true
 }
 
-/// Schedules the event again at another time, and replaces the path of the event by `path` if the event has a path.
+/// Schedules an event again at another time, and replaces the critical path of the event by `path` if the event has a
+/// path.
 fn again(lp: &mut LogicalProcess<'_>, key: EventKey, mut body: EventKind, path: PathSlot) {
     match body.path_mut() {
         Some(own) => lp.paths.replace(own, path),
@@ -141,8 +142,9 @@ pub(super) fn hold_grant(shared: &mut TargetRank, send: RequestId, recv: Request
     shared.meets().calls.held.push(Held::Grant { send, recv, to });
 }
 
-/// Returns whether the strand, whose wait ends at `time`, resumes at once. Otherwise it resumes at the rank's next MPI
-/// call. If the strand resumes later, `time` and `path` are set to the time and the path of the MPI call.
+/// Returns whether the strand (concurrent task), whose wait ends at `time`, resumes at once. Otherwise it resumes at
+/// the rank's next MPI call. If the strand resumes later, `time` and `path` are set to the time and the path of the MPI
+/// call.
 pub(super) fn strand_goes_on(
     shared: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,

@@ -322,7 +322,7 @@ impl<'a> Network<'a> {
     }
 
     /// Returns the arrival time of the last byte of a message between two nodes, or within a node. The message departed
-    /// with `flight`, and its head arrives at `head`.
+    /// as `flight` describes, and its head arrives at `head`.
     #[inline(always)]
     pub fn arrive(
         &mut self,
@@ -350,7 +350,7 @@ impl<'a> Network<'a> {
         let load = port.as_mut().map_or(load, |port| load.max(port.load_at(head)));
         let (latency, bytes) = self.last[level as usize].under(alone, contention, row, load);
         let bytes = longer(bytes, slower);
-        // A delay of the head delays all bytes of the message.
+        // A delay of a message's head delays all bytes of the message.
         let end = if delayed { head + bytes } else { (left + latency + bytes).max(head) };
         if let Some(port) = port {
             port.hold(head, end, size.get());

@@ -16,16 +16,16 @@ use super::chunked_vec::ChunkedVec;
 use super::delays::{Charges, Delays};
 use super::prefetch::prefetch;
 
-/// Index of a path in [`Paths`].
+/// Index of a critical path in [`Paths`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PathSlot(u32);
 
 impl PathSlot {
-    /// Index that refers to no path.
+    /// Path slot that refers to no critical path.
     pub const NONE: PathSlot = PathSlot(u32::MAX);
 }
 
-/// Sums of the parts of a path, without send overheads; the size is two cache lines.
+/// Sums of the parts of a critical path, without send overheads; the size is two cache lines.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[repr(align(64))]
 pub(super) struct Path {
@@ -37,7 +37,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Returns the parts of the path, which ends at `time`; `imbalance` is included in compute.
+    /// Returns the parts of the critical path, which ends at `time`; `imbalance` is included in compute.
     pub fn parts(&self, time: SimTime) -> PathParts {
         let Path { levels: [intra_cmp, inter_cmp, inter_node], compute, combine, recv, poll } = *self;
         let levels = crate::profile::LevelParts { intra_cmp, inter_cmp, inter_node };
@@ -47,7 +47,7 @@ impl Path {
     }
 }
 
-/// All paths of a worker by slot.
+/// All critical paths of a worker, by path slot.
 #[derive(Debug, Default)]
 pub(super) struct Paths {
     kept: Vec<Path>,
@@ -68,14 +68,15 @@ pub(super) struct Paths {
     common: Vec<CommonWay>,
 }
 
-/// A delayed transfer that will extend the path in the slot `base`.
+/// A delayed transfer that will extend the critical path in the path slot `base`.
 #[derive(Clone, Copy, Debug)]
 struct Delayed {
     base: PathSlot,
     holders: u32,
 }
 
-/// An extension of one path to another path by given parts. The extension is a holder of both paths.
+/// An extension of one critical path to another critical path by given parts. The extension is a holder of both paths.
+/// The extension is a holder of both paths.
 #[derive(Clone, Copy, Debug)]
 struct CommonWay {
     from: PathSlot,
@@ -90,7 +91,7 @@ const COMMON: usize = 1024;
 const NOBODYS: ClockPoint = ClockPoint { rank: 0, serial: 0, time: SimTime::NEVER };
 
 impl PathSlot {
-    /// Bit of a slot that marks a delayed transfer.
+    /// Bit of a path slot that marks a delayed transfer.
     const DELAYED: u32 = 1 << 31;
 
     /// Returns the index of the delayed transfer, if the slot refers to a delayed transfer.
@@ -112,7 +113,7 @@ impl Paths {
         }
     }
 
-    /// Stores `path` in a new slot with one holder.
+    /// Stores the critical path `path` in a new path slot with one holder (a task, message or request).
     pub fn put(&mut self, path: Path) -> PathSlot {
         let slot = self.room();
         self.kept[slot] = path;
@@ -122,20 +123,20 @@ impl Paths {
         PathSlot(slot as u32)
     }
 
-    /// Returns the contention of the path by resource, if known.
+    /// Returns the contention on the critical path by resource, if known.
     pub fn charges(&self, slot: PathSlot) -> Option<Charges> {
         Some(self.charged.as_ref()?[self.resolved(slot)])
     }
 
-    /// Sets the contention of the path by resource, if recorded.
+    /// Sets the contention on the critical path by resource, if recorded.
     pub fn set_charges(&mut self, slot: PathSlot, charges: Charges) {
         if let Some(charged) = &mut self.charged {
             charged[slot.0 as usize] = charges;
         }
     }
 
-    /// Marks the holder of `slot` as a delayed transfer. When the path crosses the transfer, the contention of the
-    /// transfer is charged to `delays`.
+    /// Marks the message that holds the path slot `slot` as a delayed transfer. When the path crosses the transfer, the
+    /// contention of the transfer is charged to `delays`.
     pub fn delay(&mut self, slot: &mut PathSlot, delays: Delays) {
         if delays.is_none() || self.charged.is_none() {
             return;
@@ -171,13 +172,13 @@ impl Paths {
         }
     }
 
-    /// Returns the delays of the transfer that holds `slot`.
+    /// Returns the delays of the transfer that holds the path slot `slot`.
     #[inline]
     pub fn delays(&self, slot: PathSlot) -> Delays {
         slot.delayed().map_or(Delays::default(), |at| self.delays[at])
     }
 
-    /// Removes the delays of the transfer that holds `slot`, and gives the transfer the slot of its path.
+    /// Removes the delays of the transfer that holds the path slot `slot`, and gives the transfer the slot of its path.
     fn settle(&mut self, slot: &mut PathSlot) {
         let Some(at) = slot.delayed() else { return };
         let Delayed { base, holders, .. } = &mut self.delayed[at];
@@ -191,7 +192,7 @@ impl Paths {
         }
     }
 
-    /// Prefetches the path in `slot`, if any.
+    /// Prefetches the critical path in the path slot `slot`, if any.
     #[inline(always)]
     pub fn foresee(&self, slot: PathSlot) {
         if let Some(path) = self.kept.get(slot.0 as usize) {
@@ -199,7 +200,7 @@ impl Paths {
         }
     }
 
-    /// Prefetches the data that the release of `slot` needs, if any.
+    /// Prefetches the data that the release of the path slot `slot` needs, if any.
     #[inline(always)]
     pub fn foresee_release(&self, slot: PathSlot) {
         match slot.delayed() {
@@ -212,13 +213,13 @@ impl Paths {
         }
     }
 
-    /// Returns the index of the path in `slot`, also for a delayed transfer.
+    /// Returns the index of the critical path in the path slot `slot`, also for a delayed transfer.
     #[inline]
     fn resolved(&self, slot: PathSlot) -> usize {
         slot.delayed().map_or(slot, |at| self.delayed[at].base).0 as usize
     }
 
-    /// Allocates a slot for a path with one holder.
+    /// Allocates a path slot for a critical path with one holder (a task, message or request).
     #[inline]
     fn room(&mut self) -> usize {
         match self.free.pop() {
@@ -243,7 +244,7 @@ impl Paths {
         self.kept.len() - 1
     }
 
-    /// Adds a holder to the path in `slot`.
+    /// Adds a holder (a task, message or request) to the critical path in the path slot `slot`.
     #[inline]
     pub fn share(&mut self, slot: PathSlot) -> PathSlot {
         match slot.delayed() {
@@ -253,10 +254,10 @@ impl Paths {
         slot
     }
 
-    /// Removes a holder from the path in `slot`.
+    /// Removes a holder (a task, message or request) from the critical path in the path slot `slot`.
     #[inline(always)]
     pub fn release(&mut self, slot: PathSlot) {
-        // The slot `NONE` also has the bit that marks delayed transfers.
+        // The path slot `NONE` also has the bit that marks delayed transfers.
         if slot.delayed().is_some() {
             return self.release_delayed(slot);
         }
@@ -267,7 +268,7 @@ impl Paths {
         }
     }
 
-    /// Removes a holder as [`Paths::release`], for a delayed transfer and for `NONE`.
+    /// Removes a holder of a path slot as [`Paths::release`], for a delayed transfer and for `NONE`.
     #[inline(never)]
     fn release_delayed(&mut self, slot: PathSlot) {
         let Some(at) = slot.delayed().filter(|_| slot != PathSlot::NONE) else { return };
@@ -282,7 +283,7 @@ impl Paths {
         &self.kept[self.resolved(slot)]
     }
 
-    /// Returns the path in `slot` and removes a holder from the path.
+    /// Returns the critical path in the path slot `slot` and removes a holder from the path.
     pub fn take(&mut self, slot: PathSlot) -> Path {
         let path = *self.get(slot);
         self.release(slot);
@@ -298,7 +299,7 @@ impl Paths {
         &mut self.kept[slot.0 as usize]
     }
 
-    /// Makes the holder of `slot` the only holder of its path.
+    /// Makes a holder the only holder of its critical path; other holders keep a copy of the path.
     #[inline(never)]
     fn part(&mut self, slot: &mut PathSlot) {
         if slot.delayed().is_some() {
@@ -316,7 +317,7 @@ impl Paths {
         }
     }
 
-    /// Copies the origin and charges of a path.
+    /// Copies the origin and the charged contention of a critical path to another path slot.
     fn copy_beside(&mut self, from: usize, own: usize) {
         if let Some(origins) = &mut self.origins {
             origins[own] = origins[from];
@@ -326,7 +327,7 @@ impl Paths {
         }
     }
 
-    /// Extends the path by a message of `level` that left at `left`.
+    /// Extends the critical path in `slot` by a message of `level` that left at `left`.
     #[inline(always)]
     pub fn cross(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         if self.beside {
@@ -335,7 +336,7 @@ impl Paths {
         self.change(slot).levels[level as usize] += parts;
     }
 
-    /// Extends the path as [`Paths::cross`], if paths have origins or charges.
+    /// Extends the critical path as [`Paths::cross`], if paths have origins or charges.
     #[inline(never)]
     fn cross_beside(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         let delays = self.delays(*slot);
@@ -386,20 +387,20 @@ impl Paths {
         self.set_origin(*slot, ClockPoint { rank, serial, time: SimTime::NEVER });
     }
 
-    /// Returns the last clock of a task on the path, if recorded.
+    /// Returns the last clock of a task on the critical path, if recorded.
     #[inline]
     pub fn origin(&self, slot: PathSlot) -> Option<ClockPoint> {
         self.origins.as_ref().map(|origins| origins[self.resolved(slot)])
     }
 
-    /// Sets the last clock of a task on the path, if recorded.
+    /// Sets the last clock of a task on the critical path, if recorded.
     pub fn set_origin(&mut self, slot: PathSlot, origin: ClockPoint) {
         if let Some(origins) = &mut self.origins {
             origins[slot.0 as usize] = origin;
         }
     }
 
-    /// Releases the path of `own`, and sets `own` to `other`, whose holder `own` becomes.
+    /// Releases the critical path of `own`, and sets `own` to `other`, whose holder `own` becomes.
     #[inline]
     pub fn replace(&mut self, own: &mut PathSlot, other: PathSlot) {
         self.release(*own);

@@ -40,7 +40,7 @@ impl Payloads {
         }
     }
 
-    /// Removes the data of `slot` and returns the data.
+    /// Removes the data of a message from the table and returns the data.
     #[inline]
     pub fn take(&mut self, slot: PayloadSlot) -> Payload {
         if slot == PayloadSlot::NONE {

@@ -1,4 +1,5 @@
-//! Counts of messages by the least common place of their two cores.
+//! Counts of messages by the least common place of the sender's and the receiver's core: the smallest place with both
+//! cores.
 
 use std::sync::Arc;
 
@@ -13,14 +14,14 @@ use super::outcome::Messages;
 /// Messages whose least common place (smallest place with both cores) is of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaceMessages {
-    /// Name of the place in the platform file, or `cmp`, `node` or `machine`.
+    /// Name of the kind of place in the platform file, or `cmp`, `node` or `machine`.
     pub place: String,
     /// Number, bytes and transfer time of the messages.
     #[serde(flatten)]
     pub messages: Messages,
 }
 
-/// Counts of the messages of a worker by place.
+/// Counts of the messages of a worker, by kind of the least common place of sender and receiver.
 #[derive(Debug)]
 pub(super) struct PlaceCounter {
     places: Arc<Places>,
@@ -58,7 +59,7 @@ impl PlaceCounter {
         sum.time += time;
     }
 
-    /// Returns the counts in the order of places.
+    /// Returns the counts of messages in the order of places, smallest first.
     pub fn into_counts(self) -> Vec<Messages> {
         self.counts
     }

@@ -4,9 +4,8 @@
 //! this property for sequential memory access. All times in a bucket have the same highest digit of four bits that
 //! differs from `last`, with the same position and value. While the lowest buckets are small, they are sorted together
 //! and become the run: the sorted events that are taken next. Small buckets are not split down to single times. Events
-//! that are pushed into the time span of the run are stored in a small binary heap. An entry of a bucket stays in the
-//! bucket until the bucket is split. The run may be refilled before it is empty, so that the next events can be
-//! prefetched.
+//! that are pushed into the time span of the run are stored in a small binary heap. An entry of a bucket is not moved
+//! until the bucket is split. The run may be refilled before it is empty, so that the next events can be prefetched.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
@@ -25,7 +24,7 @@ use super::prefetch::prefetch;
 
 /// Buckets of at most this number of events are sorted, and larger buckets are split.
 const SORTED_AT_ONCE: usize = 20;
-/// Number of entries in each piece of a bucket.
+/// Number of entries in each piece of a bucket of the queue.
 const PIECE: usize = 64;
 /// Number of bits of a digit, and number of digits of a time.
 const DIGIT: usize = 4;
@@ -42,7 +41,8 @@ pub struct EventQueue {
     near: BinaryHeap<QueueEntry>,
     last: u64,
     buckets: [[Bucket; 1 << DIGIT]; DIGITS],
-    /// Empty pieces of buckets. The last emptied piece is reused first, because it is in the caches.
+    /// Empty pieces of buckets, for reuse. The piece of a bucket that was emptied last is reused first, because it is
+    /// in the caches.
     spare: Vec<Vec<QueueEntry>>,
     /// Bit d of occupied[i] is set if buckets[i][d] holds events. Bit i of `levels` is set if any of buckets[i] holds
     /// events.
@@ -55,8 +55,8 @@ pub struct EventQueue {
     known: usize,
 }
 
-/// Key of an event, and slot of the event's body in the slab. Entries are small, because the queue moves and compares
-/// them.
+/// Key of an event, and index of the event's body in the slab of bodies. Entries are small, because the queue moves and
+/// compares them.
 #[derive(Clone, Copy, Debug)]
 struct QueueEntry {
     time: u64,
@@ -207,7 +207,7 @@ impl Default for EventQueue {
 impl EventQueue {
     /// Adds an event to the queue. The event must not be earlier than the last event taken.
     ///
-    /// The body of the event is constructed in its final place. A copy directly after the writes of the body's fields
+    /// The body of the event is constructed at its final address. A copy directly after the writes of the body's fields
     /// would cause a store-forwarding stall, which takes longer than the other work of a push.
     #[inline(always)]
     pub fn push(&mut self, key: EventKey, body: impl Fn() -> EventKind) {
@@ -246,7 +246,7 @@ impl EventQueue {
     /// Returns the key of the earliest event of the queue.
     pub fn first_key(&mut self) -> Option<EventKey> {
         self.first_time();
-        // The greater entry is the earlier event.
+        // The greater of two queue entries is the earlier event.
         self.run.last().max(self.near.peek()).map(QueueEntry::key)
     }
 

@@ -10,8 +10,8 @@ use super::prefetch::prefetch;
 /// Value of `waiter` if no task waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// A request of a rank. A request fits in a cache line, because each rank has several requests, and each request is
-/// accessed several times.
+/// A request (MPI_Request or strand) of a rank. A request fits in a cache line, because each rank has several requests,
+/// and each request is accessed several times.
 #[derive(Debug)]
 pub(super) struct RequestRecord {
     /// Time at which the request is or was ready; for a receive without a message, the time of its post.
@@ -64,7 +64,7 @@ pub(super) enum RequestKind {
     Send,
     /// Send of a rendezvous message whose transfer was granted and has ended.
     Granted,
-    /// Strand, which completes the request when it ends.
+    /// Strand (concurrent task), which completes the request when it ends.
     Strand,
 }
 
@@ -106,7 +106,7 @@ impl RequestRecord {
         RequestRecord::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
     }
 
-    /// Creates the request of strand `number`.
+    /// Creates the request that completes when strand (concurrent task) `number` ends.
     pub fn strand(number: u32, started: SimTime) -> Self {
         RequestRecord::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
     }

@@ -40,8 +40,8 @@ pub(super) struct TargetRank {
     pub matcher: Matcher<RequestId, Arrived>,
     /// Message heads in flight that a later message to the same rank could overtake.
     pub ahead: Vec<PendingHead>,
-    /// Latest arrival time of the heads of all messages that the rank has sent. A head that arrives no earlier than
-    /// this time overtakes no other head.
+    /// Latest arrival time of the heads of all messages that the rank has sent. A message head that arrives no earlier
+    /// than this time overtakes no other head.
     pub furthest_head: SimTime,
     /// Resources that the messages of the rank hold, in the `fair` contention model.
     pub occupied: Option<Box<Occupied>>,
@@ -80,11 +80,11 @@ pub(super) struct PendingHead {
 #[derive(Debug)]
 pub(super) struct StrandState {
     pub control: TaskState,
-    /// Program of the strand; absent while the program is executed.
+    /// Program of the strand (concurrent task); absent while the program is executed.
     pub program: Option<Box<dyn Program>>,
-    /// Request of the rank that completes when the strand ends.
+    /// Request of the rank that completes when the strand (concurrent task) ends.
     pub request: RequestId,
-    /// Virtual time at which the strand started.
+    /// Virtual time at which the strand (concurrent task) started.
     pub began: SimTime,
 }
 
@@ -92,7 +92,7 @@ pub(super) struct StrandState {
 #[derive(Debug)]
 pub(super) struct TaskState {
     pub clock: SimTime,
-    /// Path that determined the task's clock.
+    /// Critical path that determined the task's clock.
     pub path: PathSlot,
     pub wait: Wait,
     pub turn: u32,
@@ -135,7 +135,7 @@ pub(super) enum Wait {
     /// The task waits until the simulation reaches its clock, and then cancels this receive.
     Cancel(RequestId),
     /// The task polls in a loop: it waits for a change, at most until `until`, in whole polls from `start`. `changed`
-    /// is true if a change will occur by `until`.
+    /// is true if a request completes or a message arrives by `until`.
     Idle { start: SimTime, until: SimTime, changed: bool },
     /// The task has run far ahead of other tasks and waits until the simulation reaches its clock. The task then gets
     /// this answer.
@@ -191,7 +191,7 @@ pub(super) struct Arrived {
     pub end: SimTime,
     /// Send request of the sender, if this message is the request (RTS) of a rendezvous.
     pub rendezvous: Option<RequestId>,
-    /// Path that determined the departure time.
+    /// Critical path that determined the departure time of the message.
     pub path: PathSlot,
     /// Identifier of the flow that determines the arrival of the message's last byte, or `NO_FLOW`.
     pub ticket: u32,

@@ -287,7 +287,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Block(block);
             flow(target, lp, task, block)
         }
-        // Another event has already ended the wait of this turn.
+        // Another event has already ended the wait that the current event should end.
         wait => {
             target.control(task).wait = wait;
             false

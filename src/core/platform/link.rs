@@ -86,8 +86,8 @@ pub struct Link {
     rows: Vec<Row>,
     occupancy: Occupancy,
     protocol: Protocol,
-    /// For each bit length of a size, the first row that can contain such a size. With it, a row is found in one or two
-    /// steps.
+    /// For each bit length of a size, the first row that can contain such a size. With this table, the row of a size is
+    /// found in one or two steps.
     first_row: [u16; 65],
 }
 
@@ -97,7 +97,7 @@ impl Link {
     /// `handshake` is the time of each control message of a rendezvous (request, grant, end).
     ///
     /// # Panics
-    /// The rows leave a gap, overlap, are empty or are more than 65,535.
+    /// The rows do not cover all sizes, overlap, are empty or are more than 65,535.
     pub fn new(contention: Contention, eager_threshold: Bytes, handshake: SimSpan, rows: Vec<Row>) -> Self {
         assert!(!rows.is_empty() && rows.len() <= usize::from(u16::MAX), "a link needs 1 to 65535 rows");
         assert_eq!(rows[0].above, Bytes::ZERO, "the first row starts at 0");

@@ -27,7 +27,8 @@ pub struct CoreRates {
     /// Core time of a test for messages that finds no message. The cost of a poll is greater than zero, because
     /// otherwise a polling loop would never advance the clock of its rank.
     pub poll: SimSpan,
-    /// Core time of posting a receive, blocking or not. If the rank waits for the message, the wait hides this time.
+    /// Core time of posting a receive, blocking or nonblocking. If the rank waits for the message, the wait hides this
+    /// time.
     pub post_overhead: SimSpan,
     /// On a core with more ranks than hardware threads: time until a rank that has waited continues after another rank.
     /// The time of a context switch includes the other rank's last test for messages and the process switch. Only
@@ -203,8 +204,8 @@ mod tests {
     fn a_block_takes_the_longest_of_its_parts() {
         let span =
             |flops, instructions, bytes| rates().span(Work { flops, instructions, bytes, working_set: None }, 4e9);
-        // The work takes 1 s of arithmetic, 0.5 s of instructions and 0.25 s of memory. In the next cases instructions
-        // and memory take longest.
+        // The work takes 1 s of arithmetic, 0.5 s of instructions and 0.25 s of memory. In the other cases the
+        // instructions or the memory take longest.
         assert_eq!(span(10e9, 1e9, 1e9), SimSpan::from_seconds(1.0));
         assert_eq!(span(10e9, 4e9, 1e9), SimSpan::from_seconds(2.0));
         assert_eq!(span(10e9, 4e9, 12e9), SimSpan::from_seconds(3.0));

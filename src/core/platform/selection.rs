@@ -19,7 +19,8 @@ pub enum Condition {
     CountBelowPowerOfTwo,
     /// The reduction operator commutes, or does not commute.
     Commutes(bool),
-    /// A condition on the nodes of the ranks, which mcpsim does not evaluate; the result is fixed.
+    /// A condition on the distribution of the ranks over nodes. mcpsim does not evaluate this condition; its result is
+    /// fixed.
     Is(bool),
 }
 

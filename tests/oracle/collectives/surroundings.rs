@@ -12,7 +12,7 @@ fn with_overheads(ranks: u32) -> Platform {
 #[test]
 fn overheads_are_paid_for_every_message_of_a_collective() {
     use Algorithm::{Binomial, Dissemination, Linear, Pairwise};
-    // A round of the barrier takes 30 + L + 7.
+    // A round of the barrier takes 30 + 1000 + 7 ns.
     assert_eq!(all(&with_overheads(2), Dissemination, Collective::Barrier, 2, &same(0)), [L + 37; 2]);
     assert_eq!(all(&with_overheads(4), Dissemination, Collective::Barrier, 4, &same(0)), [2 * (L + 37); 4]);
     // The root sends to rank 2 and then to rank 1. Rank 2 sends to rank 3.
@@ -75,8 +75,8 @@ fn a_non_blocking_collective_goes_on_while_its_rank_computes() {
 fn outstanding_collectives_of_one_communicator_do_not_mix() {
     use Algorithm::{Binomial, Dissemination, Linear};
     let bcast = |rank, size| Line::Begin(part_by(Binomial, Collective::Bcast, rank, 2, same(size)));
-    // Two broadcasts run concurrently, and the larger one starts first. The ranks wait for the broadcasts in different
-    // orders. The data of each broadcast arrive at L plus the size.
+    // Two broadcasts run concurrently, and the larger broadcast starts first. The ranks wait for the broadcasts in
+    // different orders. The data of each broadcast arrive at L plus the size.
     let program = |rank, waits: [usize; 2]| {
         vec![bcast(rank, 2000), bcast(rank, 100), Line::Wait(waits[0]), Line::Compute(10_000), Line::Wait(waits[1])]
     };

@@ -55,7 +55,7 @@ pub(in crate::engine) struct PendingService {
     pub end: TransferOutcome,
 }
 
-/// End of a transfer as far as the end is known when the head of the transfer arrives.
+/// End of a transfer, as far as it is known when the head of the transfer arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) enum TransferOutcome {
     Ends(SimTime),

@@ -16,7 +16,7 @@ const LONGEST: Duration = Duration::from_micros(500);
 /// State of a waiting thread.
 #[derive(Debug)]
 pub(super) struct Backoff {
-    /// Number of turns for which a thread spins, and number of these turns left.
+    /// Number of turns for which a thread spins before it sleeps, and number of turns that are left.
     turns: u32,
     left: u32,
     nap: Duration,

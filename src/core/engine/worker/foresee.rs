@@ -73,7 +73,7 @@ impl<P: Program> Worker<'_, P> {
     }
 
     /// Prefetches the data of the transfers that end next: first the records of transfers, then ranks, then requests.
-    /// `order` has the end times and indices of the flows in `ended` that remain.
+    /// `order` has the end times and indices of the network flows in `ended` that remain to be handled.
     #[inline]
     pub(super) fn foresee_ends(&mut self, ended: &[EndedFlow], order: &[(SimTime, u32)]) {
         let Some(fair) = self.lp.fair.as_deref_mut() else { return };
