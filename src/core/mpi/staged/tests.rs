@@ -1,5 +1,4 @@
-//! Checks the outputs of every rank against MPI-3.1, chapter 5, for every placement. Compares messages and bytes with
-//! counts made by hand.
+//! Checks outputs against MPI-3.1, chapter 5, for every placement, and message counts against counts made by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -402,8 +401,7 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
         assert_eq!(ran(library, Collective::Bcast, 0), ((11, 11 * n), (3, 3 * n)), "{library:?}");
         assert_eq!(ran(library, Collective::Reduce, 0).1.1 % n, 0);
     }
-    // The root is not a node leader. MPICH sends one more message; Open MPI uses the members with the root's index on
-    // their nodes.
+    // The root is not a node leader, so MPICH sends one more message than Open MPI.
     assert_eq!(ran(Library::Mpich4, Collective::Bcast, 4), ((12, 12 * n), (3, 3 * n)));
     assert_eq!(ran(Library::OpenMpi50, Collective::Bcast, 4), ((11, 11 * n), (3, 3 * n)));
     // Below 2 KiB MPICH sends the reduced data of each node to a member of the root's node: 2 messages in each node,
@@ -419,8 +417,7 @@ fn a_collective_by_nodes_crosses_them_no_more_than_it_must() {
 
 #[test]
 fn blocks_cross_nodes_once_and_together() {
-    // The placements are four nodes of three ranks, with consecutive ranks on a node or ranks dealt in turn. Blocks
-    // have n bytes.
+    // The placements are four nodes of three ranks, consecutive or dealt in turn. Each block has n bytes.
     let n = 800;
     for nodes in [(0..12).map(|rank| rank / 3).collect::<Vec<u32>>(), (0..12).map(|rank| rank % 4).collect()] {
         for library in LIBRARIES {
@@ -434,8 +431,7 @@ fn blocks_cross_nodes_once_and_together() {
                     assert_eq!(algorithm, Algorithm::NodeAware);
                     continue;
                 }
-                // In each node, two members send a message to the member with the root's index on the node. Three
-                // messages with a node's blocks follow.
+                // In each node, one member receives two messages. Three messages with a node's blocks follow.
                 assert_eq!(ran(Collective::Gather), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
                 assert_eq!(ran(Collective::Scatter), (Algorithm::NodeAware, (11, 17 * n), (3, 9 * n)));
                 // Recursive doubling among leaders sends four messages of 3 n bytes and four of 6 n. Then two members

@@ -59,8 +59,7 @@ pub struct TaskPosition {
     /// Buffers of the next send and of the next receive, if the trace states them.
     buffers: (Buffer, Buffer),
     slots: SmallVec<[RequestId; 12]>,
-    /// Sends that were eager in the recording, in order, each with a count. Consecutive sends that are also eager in
-    /// the replay share one pair.
+    /// Sends that were eager in the recording. Sends that are also eager in the replay are counted in one pair.
     sends: SmallVec<[(RequestId, u32); 1]>,
     calls: u64,
     /// Factor by which the replay multiplies computing times outside of collectives.
@@ -96,8 +95,7 @@ pub enum RecordedAnswer {
 }
 
 impl TaskPosition {
-    /// Creates the state of the task with index `number` of `rank`. If the task is a strand, its nesting depth is
-    /// `depth` and its first tag is `base`.
+    /// Creates the state of task `number` of `rank`. A strand has nesting depth `depth` and first tag `base`.
     pub fn new(trace: &Trace, machine: Option<Machine>, rank: Rank, number: u32, (base, depth): (Tag, u8)) -> Self {
         let task = trace.tasks[number as usize].clone();
         let mut withdrawn = task.withdrawn;
@@ -129,8 +127,7 @@ impl TaskPosition {
         }
     }
 
-    /// Returns the next call of the task. The return type is not `Result`, because copying a call costs as much as
-    /// constructing it.
+    /// Returns the next call of the task. The type is not `Result`, because that would copy the call.
     #[inline]
     pub fn step(&mut self, trace: &Arc<Trace>) -> Call {
         macro_rules! attempt {
@@ -257,8 +254,7 @@ impl TaskPosition {
         !matches!(self.under_way, UnderWay::Nothing)
     }
 
-    /// Continues the collective that the replay executes on the simulated machine. Returns the next call of the
-    /// collective.
+    /// Returns the next call of the collective that the replay executes on the simulated machine.
     #[inline]
     pub fn go_on(&mut self, reply: &mut Reply<'_>) -> Call {
         if let UnderWay::Carried(runner) = &mut self.under_way
@@ -270,8 +266,7 @@ impl TaskPosition {
         Call::Leave
     }
 
-    /// Returns the collective in progress in the form for recordings. The caller calls this function at the beginning
-    /// of the collective.
+    /// Returns the collective in the form for recordings, at the beginning of the collective.
     pub fn called(&self) -> Option<Called> {
         let UnderWay::Carried(runner) = &self.under_way else { return None };
         Some(Box::new(runner.called()))
@@ -465,8 +460,7 @@ impl TaskPosition {
             RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
             RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
             RecordedAnswer::Sends => {
-                // Complete sends are removed from the back of the list, so that the indices of the other sends stay
-                // valid.
+                // Sends are removed from the back of the list, so that the indices of other sends stay valid.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
                 None
             }
