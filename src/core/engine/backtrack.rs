@@ -60,7 +60,7 @@ struct PlaceName {
 enum PlaceKind {
     /// The program does not name its call site.
     Unknown,
-    /// An MPI function of a real program. Between two calls of MPI functions the call site has no function.
+    /// An MPI function of a real program. Between two MPI calls of a real program there is no call site.
     Function,
     /// A statement of a described application. A statement may also compute.
     Statement,

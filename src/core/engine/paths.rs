@@ -76,7 +76,6 @@ struct Delayed {
 }
 
 /// An extension of one critical path to another critical path by given parts. The extension is a holder of both paths.
-/// The extension is a holder of both paths.
 #[derive(Clone, Copy, Debug)]
 struct CommonWay {
     from: PathSlot,
@@ -354,8 +353,7 @@ impl Paths {
         }
     }
 
-    /// Extends a path as [`Paths::cross`]. Many holders share the path and probably extend the path by the same parts;
-    /// then the holders share the extended path too.
+    /// Extends a critical path as [`Paths::cross`]. Many holders share the path and probably extend it alike.
     pub fn cross_alike(&mut self, slot: &mut PathSlot, level: Level, left: SimTime, parts: TransferParts) {
         // If only a task's clock and one message hold the path, no other holder extends the path.
         let is_alone = slot.delayed().is_some() || self.holders[slot.0 as usize] <= 2;

@@ -32,7 +32,8 @@ pub(super) struct RequestRecord {
     pub waiter: u32,
     /// Identifiers of the buffers of a receive's message.
     pub buffers: BufferPair,
-    /// Path that determined the time `left`; for a receive without a message, the path to its post.
+    /// Critical path that determined the time `left`; for a receive without a message, the path to the post of the
+    /// receive.
     pub path: PathSlot,
     pub state: RequestState,
     pub kind: RequestKind,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct UnreadKeys {
     /// Table of the platform file with the keys: a level, `cmp` or `node`.
     pub table: String,
-    /// Names of the keys, in the order of the documentation.
+    /// Names of the keys without effect, in the order of the documentation.
     pub keys: Vec<String>,
 }
 

@@ -198,8 +198,8 @@ interval = [{ up_to = 1000, latency = "9 us", bandwidth = "1 GB/s" }, { latency 
         std::fs::write(directory.path().join("pairs.toml"), format!("{rows}\n{costs}")).unwrap();
         let fair = text.replace("[inter_node]", "[inter_node]\nlaw = \"fair\"");
         let platform = Platform::load(Document::parse(&name, &fair).unwrap(), &[]).unwrap();
-        // Class 1 has 2 GB/s and 2 us. Class 2 has at most 1 GB/s and at least 8 us. A handshake takes the latency of
-        // the level.
+        // Pairs of class 1 have 2 GB/s and 2 us. Pairs of class 2 have at most 1 GB/s and at least 8 us. A handshake
+        // takes the latency of the level.
         let capacity = platform.link(Level::InterNode).occupancy().capacity;
         assert_eq!(capacity.map(|rate| rate.get()), Some(1_000_000_000));
         let classes = platform.pairs.as_ref().unwrap();
