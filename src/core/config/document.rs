@@ -20,7 +20,7 @@ pub struct Document {
     lines: ErrorLines,
     /// Prefix of the document's keys in the text of the file. The prefix is empty, or is the key of a table and a dot.
     below: &'static str,
-    /// Paths of renamed keys, with the paths of these keys in the text of the file.
+    /// Paths of renamed keys, with their paths in the text of the file.
     renamed: Vec<(String, String)>,
 }
 
@@ -83,7 +83,7 @@ impl Document {
         Document { lines: ErrorLines::All, ..self }
     }
 
-    /// Returns the document with messages that refer to the original file, of which the document's file is a copy.
+    /// Returns the document with messages that refer to the original of the document's file.
     pub fn copied_from(self, (name, text): (String, Arc<str>)) -> Self {
         Document { name, text, ..self }
     }

@@ -74,7 +74,7 @@ macro_rules! trace {
     };
 }
 
-/// Known formats of other programs. If several formats fit a file, the message names the first of these formats.
+/// Known formats of other programs. If several formats fit a file, the message names the first format.
 static FORMATS: &[ForeignFormat] = &[
     ForeignFormat {
         what: "a deployment of SimGrid",

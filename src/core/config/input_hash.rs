@@ -1,11 +1,11 @@
-//! Hash of all inputs of one run of a study. Runs with equal hashes have equal results.
+//! Hash of the inputs of one run of a study. Runs with equal hashes have equal results.
 
 use std::fmt;
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 
-/// Hash of all inputs of one run of a study, independent of the host and of the build of mcpsim.
+/// Hash of the inputs of one run of a study, independent of the host and of the build of mcpsim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InputHash(u128);
 
