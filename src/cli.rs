@@ -83,7 +83,7 @@ fn failed(failure: Failure) -> u8 {
     failure.exit.code()
 }
 
-/// Executes the mcpsim command in all host processes that a launcher has started. Returns the exit codeon the first
+/// Executes the mcpsim command in all host processes that a launcher has started. Returns the exit code on the first
 /// host process, which alone knows the exit code.
 fn command(parsed: Result<Parsed, Failure>, processes: &Processes) -> Result<u8, Failure> {
     if processes.broadcast(|| matches!(parsed, Ok(Parsed::Measure(_)))) {
@@ -305,7 +305,7 @@ fn fewer_workers(asked: Option<u32>, outcome: &Outcome) -> Option<String> {
     Some(format!("{had} instead of {asked} workers: {why}"))
 }
 
-/// Prints an error to stderr. No other function prints errors. A closed stderr is ignored.
+/// Prints an error to stderr. No other function prints errors. Errors of writing to a closed stderr are ignored.
 ///
 /// A long line of the error, such as a quotation from a file, is truncated.
 fn complain(text: &str) {

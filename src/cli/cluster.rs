@@ -124,8 +124,8 @@ impl FoundClusters {
     }
 }
 
-/// Reads a platform file, or a platform that is shipped with mcpsim. A given machine shape replaces that of the
-/// platform.
+/// Reads a platform file, or a platform that is shipped with mcpsim. If the user gives a machine shape, it replaces the
+/// shape in the platform file.
 pub(super) fn platform(path: &Path, shape: Option<Shape>) -> Result<Platform, Failure> {
     let platform = match path.to_str() {
         Some("default") if !hides(path) => Platform::embedded(),

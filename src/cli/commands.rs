@@ -1,5 +1,5 @@
-//! Table of mcpsim's subcommands. Each row has clap's parser, the texts of the help, completions and man pages, and the
-//! function that executes the subcommand.
+//! Table of mcpsim's subcommands. Each row of the table has clap's parser, the texts of the help, completions and man
+//! pages, and the function that executes the subcommand.
 //!
 //! A new subcommand needs a file with its arguments, and a row in this table of subcommands.
 

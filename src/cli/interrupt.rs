@@ -20,12 +20,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// may send one signal to the host process and another to its process group.
 const ECHO: Duration = Duration::from_millis(100);
 
-/// True if this host process has received a signal. Other host processes and the launcher may have received the signal
-/// too.
+/// True if this host process has received a signal. Other host processes and the launcher may also have received the
+/// signal.
 static HAS_COME: AtomicBool = AtomicBool::new(false);
 
 /// Ends this host process and all other host processes at once, as after a bug. If a signal is already ending the other
-/// host processes, the function ends only this process, because a launcher may hang if it gets two reasons to end the
+/// host processes, the function ends only this process, because an MPI launcher may hang if two host processes end the
 /// job.
 pub(super) fn end_at_once(code: i32) -> ! {
     if HAS_COME.load(Ordering::Relaxed) { end_process(code) } else { end_processes(code) }
@@ -43,8 +43,9 @@ struct InterruptibleRun {
     asked: Option<Instant>,
 }
 
-/// Guard of the signal handling. Until the guard is dropped, the signal handler prints messages about interruptions.
-/// Afterwards the error of the simulation run reports the interruption, and signals end the host process silently.
+/// Guard of the signal handling. Until the guard `Listening` is dropped, the signal handler prints messages about
+/// interruptions. After the guard is dropped, the error of the simulation run reports the interruption, and signals end
+/// the host process silently.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Listening {
@@ -119,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    /// Sends signals to its own process until the process ends. The function does this only in the child process that
-    /// the next test starts.
+    /// Sends signals to its own process until the process ends. The function sends signals only in the child process
+    /// that the next test starts.
     #[test]
     fn child_that_is_interrupted() {
         if std::env::var_os("MCPSIM_TEST_INTERRUPT").is_some() {

@@ -28,7 +28,7 @@ pub(super) fn join(
 ) -> Result<Processes, Failure> {
     let Some(launched) = launched(&variable) else { return Ok(Processes::one()) };
     // Without MPI the host processes do not know each other. Most launchers set the rank of a host process in its
-    // environment, and then only rank 0 prints.
+    // environment, and then only the host process of rank 0 prints errors.
     let speaks = RANKS.iter().find_map(|name| number(&variable, name)).is_none_or(|rank| rank == 0);
     // Number of host threads in addition to the first: simulations have worker threads, measured programs have none.
     let threads = match parsed {

@@ -2,8 +2,8 @@
 //! require these names.
 //!
 //! `mpiexec -n 4 ./a.out args` simulates four ranks of a program that `mcpsim cc` has compiled, by default on one node
-//! with as many cores. Only the output of the program is printed. `MCPSIM_NCT` selects another machine shape. A colon
-//! separates several programs of one simulation run.
+//! with as many cores. mcpsim prints only the output of the simulated program. The environment variable `MCPSIM_NCT`
+//! selects another machine shape. A colon separates several programs of one simulation run.
 
 mod options;
 
@@ -110,8 +110,8 @@ impl LaunchLine<'_> {
         Failure::bad_input(format!("{name}: {what}: expected {name} -n RANKS PROGRAM [ARGUMENTS] [: …]"))
     }
 
-    /// Returns the next word of the command line, which is an operand of `option`. The error message calls the operand
-    /// `kind`.
+    /// Returns the next word of the command line, which is an operand of `option`. If the operand is missing, the error
+    /// message describes it by `kind`.
     fn word(&mut self, option: &str, kind: &str) -> Result<String, Failure> {
         let word = self.arguments.get(self.at).and_then(|word| word.to_str());
         let word = word.ok_or_else(|| self.wrong(&format!("{option}: {kind} is missing")))?.to_owned();

@@ -34,7 +34,8 @@ use super::interrupt;
 /// Valid values of the greatest message size in bytes. All messages of a window, at this size, must fit in memory.
 const SIZES: std::ops::RangeInclusive<u64> = 1024..=1 << 30;
 
-/// Measures the machine as the arguments of each rank request. The arguments of a rank may be invalid.
+/// Measures the machine as the arguments of each rank request. The arguments are an error if the command line is
+/// invalid.
 pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes) -> Result<u8, Failure> {
     let checked = args.and_then(|args| check(args).map(|()| args));
     let args = agree(processes, checked)?;

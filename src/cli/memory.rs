@@ -1,5 +1,5 @@
-//! Allocator of mcpsim, which uses large pages if the operating system has them. If an allocation fails, a report of
-//! the required and the available memory is printed, and the process exits with code 2.
+//! Allocator of mcpsim, which uses large pages if the operating system has them. If an allocation fails, the allocator
+//! prints the required and the available memory, and the process exits with code 2.
 //!
 //! By default, Rust aborts without an explanation for the user if an allocation fails. A run for which memory certainly
 //! does not suffice is rejected before it starts; the allocator reports failed allocations of all other runs.
@@ -15,9 +15,9 @@ use super::exit::Exit;
 
 /// Allocator of mcpsim: mimalloc, with a report and an exit if an allocation fails.
 ///
-/// Concurrent messages use tens of megabytes that are accessed once, in random order. The allocator therefore requests
-/// memory pages of 2 MiB, which cause fewer page faults and TLB misses. The environment variable `MIMALLOC_ALLOW_THP=0`
-/// disables pages of 2 MiB.
+/// Concurrent messages use tens of megabytes that are accessed once, in random order. mcpsim's allocator therefore
+/// requests memory pages of 2 MiB, which cause fewer page faults and TLB misses. The environment variable
+/// `MIMALLOC_ALLOW_THP=0` disables pages of 2 MiB.
 #[derive(Debug)]
 pub struct ReportingAllocator;
 

@@ -14,8 +14,8 @@ use crate::rank::Rank;
 pub(super) struct Printer {
     tagged: bool,
     to_stderr: bool,
-    /// Output that is collected for the first host process. The collected output has the rank, the stream, the length
-    /// and the bytes of each piece.
+    /// Output that is collected for the first host process. The collected output contains the rank, the stream, the
+    /// length and the bytes of each piece.
     collected: Option<Mutex<Vec<u8>>>,
     /// Simulation run that is cancelled when stdout is closed.
     cancels: Option<Arc<Progress>>,
@@ -27,7 +27,7 @@ const HEAD: usize = 4 + 1 + 8;
 
 impl Printer {
     /// Creates a printer. If `tagged` is true, each line starts with the rank. If `to_stderr` is true, output goes to
-    /// stderr, because results go to stdout. `shows` states if this host process prints.
+    /// stderr, because results go to stdout. If `shows` is true, this host process prints the output of ranks.
     pub fn new(tagged: bool, to_stderr: bool, shows: bool) -> Self {
         let collected = (!shows).then(Mutex::default);
         Printer { tagged, to_stderr, collected, cancels: None, closed: AtomicBool::new(false) }

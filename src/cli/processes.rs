@@ -38,7 +38,7 @@ pub(super) fn end_process(code: i32) -> ! {
 }
 
 /// Ends this host process with the exit code `code` unless the process ends by itself shortly. The other host processes
-/// may have ended, and MPI may wait for them.
+/// may have ended, and MPI may wait for the ended processes.
 pub(super) fn end_process_soon(code: i32) {
     #[cfg(feature = "mpi")]
     mcpsim_host_mpi::leave_soon(code);

@@ -13,7 +13,7 @@ use crate::units::SimTime;
 /// Time between two drawings of the progress line.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Thread that draws the progress line. Dropping this value erases the line and ends the thread.
+/// Thread that draws the progress line. Dropping the [`ProgressLine`] erases the line and ends the thread.
 #[derive(Debug)]
 pub(super) struct ProgressLine {
     drawing: Option<(Sender<()>, JoinHandle<()>)>,

@@ -119,8 +119,8 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     Ok(if results.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
 }
 
-/// Returns the points of the study that have no Outcome in the log. Several points with equal keys are included once.
-/// Points that failed in an earlier sweep run again, because the cause may no longer exist.
+/// Returns the points of the study that have no Outcome in the log. Of several points with equal input hashes only one
+/// is included. Points that failed in an earlier sweep run again, because the cause may no longer exist.
 fn missing<'a>(prepared: &'a [PreparedPoint], log: &PointLog) -> Vec<&'a PreparedPoint> {
     let mut seen = std::collections::BTreeSet::new();
     prepared.iter().filter(|point| log.outcome(point.key).is_none() && seen.insert(point.key)).collect()

@@ -164,8 +164,8 @@ fn text(path: &Path) -> Result<String, Failure> {
 fn source(path: &Path) -> Result<TaskSource, Failure> {
     let name = path.display();
     let text = text(path)?;
-    // A log of a task runtime may be long, and only the log reader knows the format of the log. The check therefore
-    // reads only the start of the file.
+    // A log of a task runtime may be long, and only the log reader knows the format of the log. The check for a log
+    // file therefore reads only the start of the file.
     if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
         return Ok(TaskSource::Log(text));
     }

@@ -125,8 +125,8 @@ fn write(args: &ValidateArgs, targets: [Option<OutputTarget>; 2], found: &[Valid
     if args.quiet || args.to_stdout() { Ok(()) } else { output::print(&drawn) }
 }
 
-/// Number of times that program code is timed per prediction, an odd number. The median of the times is used, as for
-/// measured runs.
+/// Number of times that program code is timed per prediction, an odd number. The prediction uses the median of these
+/// times, as for measured runs.
 const TURNS: usize = 3;
 
 /// Host on which predictions are made.

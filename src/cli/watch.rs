@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Compute time of a rank since its last MPI call after which the watchdog prints a note.
 const LONG: Duration = Duration::from_secs(20);
 
-/// Thread that watches a run. Dropping this value ends the thread.
+/// Thread that watches a run. Dropping the [`Watch`] ends the thread.
 #[derive(Debug)]
 pub(super) struct Watch {
     watching: Option<(Sender<()>, JoinHandle<()>)>,

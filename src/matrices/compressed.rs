@@ -12,7 +12,7 @@
 //!
 //! Element (x, y) of matrix s belongs to the last partition k with length(k) ≤ s. The value of the element is
 //! data[info(k, x, y) + s − length(k)]. Elements that differ from this value by more than the precision are listed as
-//! exceptions.
+//! exceptional elements.
 
 use std::io::SeekFrom;
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Row x of a time matrix is the rank whose clock is used, and column y is the partner of this rank. If a test sends in
-//! only one direction, y sends and x receives. For put and get, x is the origin.
+//! only one direction, rank y sends and rank x receives. For put and get, rank x is the origin.
 
 use netcdf3::{DataType, FileWriter, Version};
 
@@ -36,7 +36,8 @@ enum Values {
 }
 
 impl Matrices {
-    /// Opens a matrix file in NetCDF or text form. The first bytes determine the form. A text file is read completely.
+    /// Opens a matrix file in NetCDF or text form. The first bytes of the file determine the form. A text file is read
+    /// completely.
     ///
     /// # Errors
     /// The form of the matrix file is unknown or its content is inconsistent.

@@ -161,7 +161,7 @@ impl Statistic {
 /// Parameters of the measurement of a set of time matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Number of ranks. A time matrix has the square of this number of elements.
+    /// Number of ranks. A time matrix has as many elements as the square of the number of ranks.
     pub ranks: u32,
     /// Test that is repeated for each pair of ranks.
     pub test: PairTest,

@@ -1,5 +1,5 @@
-//! Check of a NetCDF header before the `netcdf3` crate reads the file. The check rejects counts that exceed any matrix
-//! file, because the crate would allocate memory according to the counts.
+//! Check of a NetCDF header before the `netcdf3` crate reads the file. The check rejects counts that are greater than
+//! in any matrix file, because the crate would allocate memory according to the counts.
 
 use super::parameters::MatrixError;
 

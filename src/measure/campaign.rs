@@ -1,5 +1,5 @@
-//! Order of the message tests of a measurement campaign, and number of samples per test. Each test takes as many
-//! samples as a reliable median needs, within a time budget.
+//! Order of the message tests of a measurement campaign, and number of samples per test. A test takes as many samples
+//! as a reliable median needs, within a time budget.
 //!
 //! All ranks execute the same campaign program. One rank sends the measured times, on which decisions depend, to all
 //! other ranks.
@@ -60,14 +60,14 @@ fn large(most: u64) -> Vec<u64> {
     sizes
 }
 
-/// Size of the messages with separate buffers, and greatest number of these messages per direction. Each rank sends and
+/// Size of the messages with separate buffers, and greatest number of these messages per direction. A rank sends and
 /// receives 64 MiB, so caches of up to 128 MiB per rank show their limit.
 const APART_BYTES: u64 = 1 << 20;
 const APART_MOST: u32 = 64;
 /// Number of messages with separate buffers that are exchanged after other code has evicted the caches.
 const AFTER_CODE: u32 = 8;
 
-/// Plan of a measurement campaign. All ranks have the same plan.
+/// Plan of a measurement campaign. All ranks follow the same campaign plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CampaignPlan {
     /// Network levels of the machine at which messages between ranks are measured.
@@ -135,8 +135,8 @@ impl LevelPlan {
 }
 
 /// Returns the loads (numbers of concurrent transfers) above 1 with which the pairs of a network level are tested. An
-/// exchange of a pair is two transfers on a resource that the cores of a node share. The adapter of a node has one
-/// resource per direction.
+/// exchange of messages by a pair of ranks is two transfers on a resource that the cores of a node share. The adapter
+/// of a node has one resource per direction.
 fn loads(plan: &LevelPlan) -> Vec<(Test, u32)> {
     let pairs = plan.pairs.len() as u32;
     let doubled = |most: u32| (1..).map(|power| 1u32 << power).take_while(move |load| *load <= most);

@@ -141,7 +141,7 @@ impl MeasuredClasses {
 }
 
 /// Adds a fitted line for message sizes beyond the measured sizes if the last line implies a much higher bandwidth than
-/// any measured bandwidth. Noise makes the lines too flat, and short messages do not determine the costs of long
+/// any measured bandwidth. Noise makes the fitted lines too flat, and short messages do not determine the costs of long
 /// messages.
 fn bounded_beyond(mut pieces: Vec<FitPiece>, times: &[(u64, f64)]) -> Vec<FitPiece> {
     let best = times.iter().map(|(bytes, seconds)| *bytes as f64 / seconds).fold(0.0, f64::max);

@@ -25,7 +25,7 @@ const COLLECTIVES: [Collective; 8] = [
 /// Greatest total size in bytes of the blocks of one rank in a collective.
 const MOST_OF_RANK: u64 = 64 << 20;
 
-/// Plan of the tests of collectives. All ranks follow the same plan.
+/// Plan of the tests of collectives. All ranks follow the same plan of tests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CollectiveTests {
     /// Greatest size of a buffer or block of a collective, bytes.
@@ -45,7 +45,7 @@ pub struct TimedCollective {
     pub ranks: u32,
     /// Size of the buffer or of a block of the collective, bytes.
     pub bytes: u64,
-    /// Median time of the collective's calls. The time of a call is that of its slowest rank.
+    /// Median time of the collective's calls. The time of a collective call is the time of the call's slowest rank.
     pub seconds: f64,
     /// Uncertainty of the median time, see [`Summary::uncertainty`].
     pub unsure: f64,
@@ -69,8 +69,8 @@ fn sizes(collective: Collective, members: u32, most: u64) -> Vec<u64> {
     all.filter(|bytes| bytes * copies <= MOST_OF_RANK).collect()
 }
 
-/// Times all MPI collectives of the plan. Each rank must call this function and gets the result. `tell` receives the
-/// name of the next test and the finished fraction of the work.
+/// Times all MPI collectives of the plan. Each rank must call this function and gets the measured times. `tell`
+/// receives the name of the next test and the finished fraction of the work.
 pub fn time_collectives(
     port: &mut dyn GroupPort,
     plan: &CollectiveTests,
@@ -139,8 +139,8 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Fits the better of the two growth forms to `points` (number of ranks, value above zero). Returns `None` with
-    /// fewer than two points.
+    /// Fits the better of the two growth forms to `points` (number of ranks, value above zero). Returns `None` if
+    /// `points` has fewer than two elements.
     pub fn fit(points: &[(u32, f64)]) -> Option<Growth> {
         let of = |form: GrowthForm| {
             let x = |ranks: u32| Growth::x(form, ranks);

@@ -2,8 +2,8 @@
 //! messages.
 //!
 //! A window is a number of concurrent messages. In the model of a window the sender's core takes o_s per message. The
-//! receiver's core takes o_r and, concurrently, copies for s / copy bandwidth. The slowest of the sender's core, the
-//! receiver's core and the copies determines the rate of a window:
+//! receiver's core takes o_r and concurrently copies the s bytes of the message in the time s / copy bandwidth. The
+//! slowest of the sender's core, the receiver's core and the copies determines the rate of a window:
 //!
 //! ```text
 //! T(n, s) = start + n t(s),    t(s) = max(o_s, o_r, s / copy bandwidth)
@@ -44,7 +44,7 @@ use super::statistics::Summary;
 /// Relative difference up to which window times agree with a table row of message costs.
 const SAME: f64 = 0.05;
 /// Greatest ratio between the fitted line and the greater of o_r and copy time within a table row of message costs. A
-/// row with a higher ratio is divided.
+/// table row with a higher ratio is divided.
 const BEND: f64 = 1.1;
 /// Greatest relative change of a single message's time at the ends of a table row, which makes overheads possible.
 const TURNED: f64 = 0.05;

@@ -54,7 +54,7 @@ pub(super) fn piece() {
     black_box(state);
 }
 
-/// Runs `count` pieces of computation concurrently on the ranks `firsts`, one rank per node. All ranks call this
+/// Runs `count` pieces of computation concurrently on the ranks `firsts`, one rank per node. All ranks must call this
 /// function.
 pub fn measure_cores(port: &mut dyn RankPort, firsts: &[u32], count: u32) -> MeasuredCores {
     port.barrier();

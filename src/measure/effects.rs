@@ -54,7 +54,8 @@ impl MeasuredEffects {
             let (_, posted) = posted.iter().find(|(size, _)| size == bytes)?;
             (is_eager(*bytes) && *bytes >= LEAST_COPY).then_some((*bytes, *late, *posted))
         });
-        // The median of three sizes tolerates noise in one size. A message size without copies has an infinite rate.
+        // The median of three sizes tolerates noise in one size. A message size without copies has an infinite copy
+        // rate.
         let rate = |(bytes, late, posted): (u64, f64, f64)| {
             if late - posted > COPIES * late { bytes as f64 / (late - posted) } else { f64::INFINITY }
         };

@@ -15,7 +15,7 @@ pub struct FitPiece {
     pub start: f64,
     /// Seconds per byte of a message.
     pub per_byte: f64,
-    /// True if the measured times do not determine the cost per byte. Then `per_byte` is an upper limit.
+    /// True if the measured times do not determine the cost per byte. In this case `per_byte` is an upper limit.
     pub flat: bool,
 }
 
@@ -79,8 +79,8 @@ fn within(points: &[(u64, f64)], least: Floor) -> Vec<FitPiece> {
     // fit.
     let mut best: Vec<(f64, usize)> = vec![(0.0, 0)];
     for end in 1..=points.len() {
-        // A line through a single point has no slope. Such a line is allowed only if there is no other point, or for
-        // zero bytes.
+        // A line through a single point has no slope. A line through one point is allowed only if the fit has no other
+        // point, or for zero bytes.
         let alone = |start: usize| end - start == 1 && !(points.len() == 1 || (start == 0 && points[0].0 == 0));
         let costs = (0..end).filter(|start| !alone(*start)).map(|start| {
             let (cost, _) = line(&points[start..end], least);
@@ -110,8 +110,8 @@ fn border(one: &FitPiece, next: &FitPiece, low: u64, high: u64) -> u64 {
     if meet >= low as f64 && meet < high as f64 { meet as u64 } else { low }
 }
 
-/// Fits a line by least squares of relative errors ; the line is not below `least`. Returns the sum of squares and the
-/// line.
+/// Fits a line by least squares of relative errors ; the line is not below `least`. Returns the sum of squared errors
+/// and the fitted line.
 fn line(points: &[(u64, f64)], least: Floor) -> (f64, FitPiece) {
     let mut sums = [0.0; 5];
     for &(size, seconds) in points {
@@ -198,7 +198,7 @@ mod tests {
         assert!(alone[0].flat && near(1.0 / alone[0].per_byte, 2e9, 1e-9), "{alone:?}");
         assert!(near(alone[0].at(8), 1e-6, 1e-9));
         // A message takes 1 us up to 64 B, and 2 us and 1 ns per byte above. The detectable cost of 64 B is 0.4 % of 1
-        // us, 16 GB/s, and no size has an error of more than 0.4 %.
+        // us, 16 GB/s, and the fit has at no message size an error of more than 0.4 %.
         let law = |size: f64| if size <= 64.0 { 1e-6 } else { 2e-6 + 1e-9 * size };
         let points = measured(&[0, 8, 16, 32, 64, 128, 1024, 8192, 65536], law);
         let found = pieces(&points, &[], Floor::default());

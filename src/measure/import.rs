@@ -3,8 +3,8 @@
 //! ([`MeasuredCalls`]).
 //!
 //! The user states the network level (distance between the ranks) of each benchmark file. Only the values named in
-//! [`level`] are fitted. Other values are copied from another platform or assumed, and comments in the platform file
-//! mark the copied or assumed values.
+//! [`level`] are fitted. All other values are copied from another platform or assumed, and comments in the platform
+//! file mark the copied or assumed values.
 
 mod calls;
 mod imb;

@@ -38,8 +38,8 @@ pub struct LinkFit {
     pub eager: Option<u64>,
     /// Time of a control message of the rendezvous protocol, seconds.
     pub handshake: f64,
-    /// Loads (numbers of concurrent transfers) of the table columns, starting with 1. Without measurements under load,
-    /// the only load is 1.
+    /// Loads (numbers of concurrent transfers) of the table columns, starting with 1. Without measurements of
+    /// concurrent transfers, the only load is 1.
     pub loads: Vec<u32>,
     /// Table rows of the level in increasing order of message sizes.
     pub rows: Vec<RowFit>,
@@ -104,7 +104,7 @@ const HELPS: f64 = 0.9;
 
 impl Corrections {
     /// Returns refined correction factors. `simulated` contains the test times on the simulated platform that uses the
-    /// current corrections. Useless corrections are removed permanently.
+    /// current corrections. Correction factors without effect are removed permanently.
     pub fn refined(mut self, measured: &Samples, simulated: &Samples) -> Corrections {
         for (series, off) in measured.ratios_to(simulated) {
             let (Some(level), Test::Exchange | Test::OneWay) = (series.level, series.test) else { continue };
@@ -316,7 +316,7 @@ fn overheads_in(all: &[Overheads], above: u64, up_to: Option<u64>, rendezvous: b
 }
 
 /// Returns the median handshake time over the message sizes above the eager threshold. An upper bound leaves some
-/// latency for the smallest of these sizes.
+/// latency for the smallest of these message sizes.
 fn handshake(
     samples: &Samples,
     level: Level,

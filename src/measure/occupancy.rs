@@ -25,7 +25,7 @@ pub const INDEPENDENT: f64 = 0.97;
 /// Message sizes, in bytes, of windows whose buffers fit into caches.
 const IN_CACHES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
 
-/// Occupancy of shared resources by messages. A field is `None` if it was not measured.
+/// Occupancy of shared resources by messages. A field is `None` if the value was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasuredOccupancy {
     /// Capacity of an adapter in one direction, bytes per second.
@@ -48,8 +48,9 @@ impl MeasuredOccupancy {
     /// Derives the occupancy of resources from the samples of the network level `level`.
     pub fn of(samples: &Samples, level: Level) -> MeasuredOccupancy {
         let windows = WindowSamples { samples, level };
-        // The rate of several pairs is used if it exceeds the rate of one core. A single message uses all resources
-        // that it occupies in a window, so another cause makes a window slower per byte.
+        // If several pairs together are faster than one core, their total rate is used. A single message uses the same
+        // resources as a message in a window. If a window takes longer per byte than a single message, another cause
+        // slows the window down, and the rate of the single message is used.
         let window = samples.of(level, Test::Window).last().and_then(|series| windows.rate(series));
         let one = window.into_iter().chain(windows.of_a_message()).max_by(f64::total_cmp);
         let many = windows.of_all_pairs(None).and_then(|series| windows.rate(series));
@@ -114,8 +115,8 @@ impl WindowSamples<'_> {
         found
     }
 
-    /// Returns the bytes per second in both directions together at the greatest message size. The result is the maximum
-    /// of the windows of one pair and of all pairs. Returns `None` if only one of these windows was measured.
+    /// Returns the bytes per second in both directions together at the greatest message size. The returned value is the
+    /// maximum of the windows of one pair and of all pairs. Returns `None` if only one of these windows was measured.
     fn both_ways_of_all_pairs(&self) -> Option<f64> {
         let all = self.samples.of(self.level, Test::BothWays);
         let most = all.last()?.bytes;

@@ -62,10 +62,10 @@ pub trait RankPort {
     /// Calls MPI_Irecv from and MPI_Isend to rank `with` `count` times, then MPI_Waitall.
     fn exchange_window(&mut self, with: u32, bytes: u64, count: u32);
     /// Calls the same MPI functions as [`RankPort::exchange_window`], with a separate buffer for each message. All
-    /// calls of this function use the same buffers.
+    /// calls of this function use the same message buffers.
     fn exchange_buffers(&mut self, with: u32, bytes: u64, count: u32);
     /// Calls MPI_Irecv, sends an empty message to rank `from`, computes for `work` seconds without MPI, and calls
-    /// MPI_Wait. Returns the seconds in MPI_Wait.
+    /// MPI_Wait. Returns the seconds that MPI_Wait takes.
     fn recv_beside(&mut self, from: u32, bytes: u64, work: f64) -> f64;
     /// Computes for `seconds` seconds without MPI.
     fn compute(&mut self, seconds: f64);

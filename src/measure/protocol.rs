@@ -55,7 +55,7 @@ pub fn windows(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u
 }
 
 /// Sends `count` blocking messages, computes for `delay` seconds between consecutive messages, and sends an empty
-/// answer back. Returns the total time.
+/// answer back. Returns the total time in seconds.
 ///
 /// The total time of the messages is PRTT(n, d, s), the parametrized round trip time of Hoefler, Lichei and Rehm:
 /// Low-Overhead LogGP Parameter Assessment for Modern Interconnection Networks, IPDPS 2007. [`super::link`] has the
@@ -161,7 +161,7 @@ pub fn early_sends(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u
 }
 
 /// Exchanges `count` messages between the two ranks of each pair concurrently. Returns the mean time of `turns`
-/// exchanges.
+/// exchanges in seconds.
 pub fn exchanges(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, count: u32, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let other = if port.rank() == pair.first { pair.second } else { pair.first };
@@ -180,7 +180,7 @@ pub fn exchanges_of_buffers(port: &mut dyn RankPort, pairs: &[RankPair], bytes: 
 }
 
 /// Sends a message from the first rank of each pair concurrently, and an empty answer back. Returns the mean time of
-/// `turns` repetitions.
+/// `turns` repetitions in seconds.
 pub fn one_way(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
     let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
     let started = port.now();

@@ -138,7 +138,7 @@ pub fn measure_rings(
 }
 
 /// Returns the number of exchanges per sample, which is so large that the resolution of the clock does not matter. The
-/// returned number is at most the initial number of exchanges in b_eff.
+/// number of exchanges is at most the initial number of exchanges in b_eff.
 fn turns(port: &mut dyn GroupPort, with: [u32; 2], bytes: u64, how: NeighbourMethod) -> f64 {
     const LONG: f64 = 40e-6;
     // The first exchange of a pattern is not timed, because the caches are cold and the connections are new.
@@ -179,8 +179,8 @@ pub fn measure_effective(port: &mut dyn GroupPort, most: u64, tell: &mut dyn FnM
 pub struct Effective {
     /// Effective bandwidth b_eff, bytes per second.
     pub bandwidth: f64,
-    /// Bandwidth with messages of L_max, bytes per second. The first value is that of ordered ring patterns, the second
-    /// that of random patterns.
+    /// Bandwidth with messages of L_max, bytes per second. The first bandwidth is that of ordered ring patterns, the
+    /// second bandwidth is that of random ring patterns.
     pub at_most: [f64; 2],
     /// Half the time of an exchange of messages of the least size with both neighbours in the ring of all ranks,
     /// seconds.
@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn the_best_method_is_averaged_over_sizes_then_patterns() {
         // With two ranks all ring patterns are equal. The fastest method moves 100 B in 1 us, 400 MB/s in total, and
-        // 300 B in 2 us, 600 MB/s. The mean is 500 MB/s.
+        // 300 B in 2 us, 600 MB/s. The mean bandwidth is 500 MB/s.
         let ring = |load, bytes, seconds: &[f64]| SampleSeries {
             level: None,
             test: Test::Ring,

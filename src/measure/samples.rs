@@ -15,14 +15,15 @@ pub enum Test {
     PingPong,
     /// `count` concurrent messages from one rank to another, and an empty answer.
     Window,
-    /// A window of few messages that fit into the caches. `load` is also the number of messages.
+    /// A window of few messages that fit into the caches. The field `load` of the series is also the number of
+    /// messages.
     ShortWindow,
     /// Concurrent windows of messages of `load` pairs of ranks.
     Windows,
     /// `count` messages in each direction between the ranks of each of `load` concurrent pairs.
     BothWays,
-    /// The test `BothWays` for all pairs, with a separate buffer for each message. `load` is the total number of
-    /// messages of all pairs in each direction.
+    /// The test `BothWays` for all pairs, with a separate buffer for each message. The field `load` of the series is
+    /// the total number of messages of all pairs in each direction.
     ManyBuffers,
     /// The test `ManyBuffers` after other code on each rank has traversed more memory than the caches have.
     AfterCode,

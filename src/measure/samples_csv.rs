@@ -11,8 +11,8 @@ use super::samples::{SampleSeries, Samples, Test};
 const COLUMNS: [&str; 7] = ["level", "test", "bytes", "load", "messages", "sample", "seconds"];
 
 impl Samples {
-    /// Parses the output of `mcpsim measure --samples`. `name` is the file name in error messages. Such a file contains
-    /// no eager thresholds.
+    /// Parses the output of `mcpsim measure --samples`. `name` is the file name in error messages. The CSV file
+    /// contains no eager thresholds.
     ///
     /// # Errors
     /// The file has other columns, an unknown network level or test, an invalid number, a time that is not above zero,

@@ -34,7 +34,7 @@ const TOGETHER: f64 = 1.0;
 pub(super) const STACK: usize = 256 << 10;
 
 /// Runs the tests of the campaign plan `plan` on the simulated machine's cores at `sites`, one rank per core. Returns
-/// the samples.
+/// the samples of all tests.
 ///
 /// # Errors
 /// The simulation ends without a result, which these tests do not cause.

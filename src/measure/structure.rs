@@ -7,7 +7,7 @@
 
 use kodama::{Method, linkage};
 
-/// One kind of rank pairs, with similar distances. Kinds are ordered from near to far pairs.
+/// One kind of rank pairs, with similar distances. Kinds of rank pairs are ordered from near to far pairs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairKind {
     /// Groups of ranks that pairs of this kind join, each with its ranks in order. The groups are in the order of their

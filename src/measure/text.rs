@@ -190,7 +190,7 @@ impl MeasuredMachine {
     }
 }
 
-/// Writes the table of a network level. A comment states the deviation of the table from the measurements.
+/// Writes the table of a network level. A comment states the deviation of the table's costs from the measured times.
 pub(super) fn link(text: &mut String, fit: &LinkFit) {
     let least = fit.least_latency();
     let (fit, is_raised) = fit.clone().with_least_handshake();

@@ -201,7 +201,7 @@ fn levels_of(places: &[HostPlace], counts: impl Fn(u32) -> bool) -> Vec<LevelPla
 }
 
 /// Returns the machine shape: the number of nodes that have ranks, and the CMPs and cores of the first node. If one
-/// machine has the names of several nodes, a node consists only of the cores that its ranks use.
+/// machine has the names of several nodes, each node counts only the cores that its ranks use.
 pub fn shape(seen: &[HostFacts], places: &[HostPlace]) -> Shape {
     let mut nodes: Vec<u32> = places.iter().map(|place| place.node).collect();
     nodes.sort_unstable();

@@ -10,7 +10,8 @@ use crate::units::SimSpan;
 
 use super::table::{Align, Table};
 
-/// Number of rows in the table of a partition (a range of message lengths). The last row summarises further clusters.
+/// Number of rows in the table of a partition (a range of message lengths). The last table row summarises further
+/// clusters.
 const MOST_ROWS: usize = 24;
 
 /// Returns a table with the message lengths of a partition, the clusters of the partition, and the number of

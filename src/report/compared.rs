@@ -34,7 +34,7 @@ pub fn predicted_calls(outcome: &Outcome) -> Vec<Vec<TimedCall>> {
 }
 
 /// Parses a timeline in the Trace Event Format, as `--timeline FILE.json` writes it, and returns the calls by rank.
-/// `name` is the file name in messages.
+/// Error messages contain the file name `name`.
 ///
 /// # Errors
 /// The timeline text has another format, contains no calls, or contains two runs.

@@ -93,7 +93,7 @@ fn awaited(waiting: &Waiting) -> String {
     }
 }
 
-/// Returns the last `width` characters of `text`. A mark replaces the truncated start.
+/// Returns the last `width` characters of `text`. A mark replaces the truncated start of the text.
 fn end_of(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

@@ -19,7 +19,7 @@ pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
 }
 
 /// Returns indented JSON with the key `program`, which describes how a failed simulated program ended. The README
-/// describes the content. Returns `None` if the program did not cause the failure.
+/// describes the content of the key. Returns `None` if the program did not cause the failure.
 ///
 /// The key `mistakes` contains the mistakes that `--check` found earlier and the cause of the failure.
 pub fn end_json(error: &RunError, mistakes: &[Mistake], exit_code: u8) -> Option<String> {

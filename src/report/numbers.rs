@@ -2,8 +2,8 @@
 
 use crate::units::SimSpan;
 
-/// Formats a count. Up to nine digits are exact, with thousands separators; larger numbers have four significant
-/// digits: "12,345", "1.234 G".
+/// Formats a count. Counts of up to nine digits are exact and have thousands separators; larger counts have four
+/// significant digits: "12,345", "1.234 G".
 pub fn count(number: u64) -> String {
     count_up_to(number, 999_999_999)
 }
@@ -69,7 +69,7 @@ pub(super) fn figure(value: f64, unit: &str) -> String {
     format!("{number} {unit}").trim_end().to_owned()
 }
 
-/// Returns true if `unit` already has a prefix, such as MB/s. Formatting adds no second prefix.
+/// Returns true if `unit` already has a prefix, such as MB/s. The formatting functions add no second prefix.
 fn has_prefix(unit: &str) -> bool {
     let base = unit.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P', 'E']).unwrap_or_default();
     ["B/", "iB/", "b/", "bit/", "flop", "Flop", "FLOP"].iter().any(|known| base.starts_with(known))

@@ -36,8 +36,8 @@ pub(super) fn levels(row: &IntervalMessages) -> [(Level, Messages); 3] {
 }
 
 fn distribution(outcome: &Outcome, title: &str, value: fn(Messages) -> u64, text: fn(u64) -> String) -> String {
-    // The table omits empty size intervals at its start and end. The label "<=" of the first shown interval is then
-    // still true.
+    // The table omits empty size intervals at its start and end. The label "<=" of the first shown size interval is
+    // still true without these intervals.
     let used = |row: &IntervalMessages| levels(row).iter().any(|(_, cell)| cell.count > 0);
     let Some(first) = outcome.profile.iter().position(used) else { return String::new() };
     let last = outcome.profile.iter().rposition(used).unwrap_or(first);

@@ -50,8 +50,9 @@ impl Table {
     }
 
     /// Returns the lines of the table without trailing blanks, at most 80 characters each. Columns that do not fit
-    /// follow in a further block of lines, after a blank line. Each block repeats the key columns, and omits rows that
-    /// have no content in the block. A line is longer only if the key columns and one further column do not fit.
+    /// follow in a further block of lines, after a blank line. Each block repeats the key columns, and omits table rows
+    /// that have no content in the block. A line is longer than 80 characters only if the key columns and one further
+    /// column do not fit.
     pub(super) fn render(&self) -> String {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)

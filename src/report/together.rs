@@ -7,7 +7,7 @@ use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::{Align, Table};
 
-/// Returns a table of the fits of collectives. Simulated fits follow the measured fits.
+/// Returns a table of the fits of collectives. Fits of simulated collectives follow the fits of measured collectives.
 pub fn collectives_measured(kinds: &[(&str, Vec<CollectiveFit>)]) -> String {
     let mut text = "t(m, n) = t0(n) + m / r_inf(n), m bytes, n ranks (Xu and Hwang 1996)\n\n".to_owned();
     let mut table = Table::new(&[

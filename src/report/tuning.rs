@@ -26,8 +26,8 @@ pub(super) fn parts_text(algorithm: Option<Algorithm>, segment: u32, fan: u32) -
     text
 }
 
-/// Returns one table per collective, with one row per size. A row has the time of the algorithm that `library` chooses
-/// and the time of the fastest algorithm. With `all`, the row has the times of every algorithm.
+/// Returns one table per collective, with one row per size. A table row has the time of the algorithm that `library`
+/// chooses and the time of the fastest algorithm. With `all`, the row has the times of every algorithm.
 pub fn tuning_summary(found: &[Sized], library: Library, ranks: u32, all: bool) -> String {
     let mut text = String::new();
     let mut rest = found;

@@ -23,7 +23,7 @@ pub struct RevisionChange {
     /// Change of the mean value in percent of the previous mean.
     pub percent: f64,
     /// Probability that chance alone causes such a change or a greater one, multiplied by the number of comparisons
-    /// (Bonferroni). `None` without variance or with single runs.
+    /// (Bonferroni). The probability is `None` if the runs have no variance or there is only one run per revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
     /// Result of the significance test.

@@ -11,8 +11,8 @@ use crate::platform::{Library, Platform};
 use super::error::PredictError;
 
 /// Applies the rules file that the platform names. The rules override the choice of the MPI library; rules in the
-/// platform file override the rules file. A relative path starts at `directory`. The second returned value is a note
-/// about a rules file that the MPI library ignores.
+/// platform file override the rules file. A relative path starts at `directory`. The second value that the function
+/// returns is a note about a rules file that the MPI library ignores.
 ///
 /// # Errors
 /// The rules file cannot be read, or is not a rules file of the platform's MPI library.

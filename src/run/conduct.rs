@@ -78,8 +78,8 @@ impl Agreed for PredictError {
     }
 }
 
-/// Exchanges between all host processes if an operation succeeded on each host process. If it failed on any host
-/// process, all host processes stop, and the first host process reports the failure.
+/// Exchanges between all host processes if an operation succeeded on each host process. If the operation failed on any
+/// host process, all host processes stop, and the first host process reports the failure.
 ///
 /// # Errors
 /// Returns this host process's own error if the operation failed on it, otherwise an error about the host process on

@@ -7,8 +7,8 @@ use super::error::PredictError;
 use super::resolved::Resolved;
 
 impl Resolved {
-    /// Predicts the run as [`Resolved::run_in`] does, with `count` runs in total and consecutive seeds. The Outcome
-    /// then contains statistics over these runs. The run must have a single host process.
+    /// Predicts the run as [`Resolved::run_in`] does, with `count` runs in total and consecutive seeds. The Outcome of
+    /// the first run then contains statistics over these runs. The run must have a single host process.
     ///
     /// # Errors
     /// The errors are those of [`Resolved::run`].

@@ -54,8 +54,8 @@ pub struct RunRequest {
     pub details: Details,
     /// Mistakes in the MPI calls of a real program that the run checks for.
     pub checks: Checks,
-    /// True if the user started a real program by its own name. The machine then has one core, unless the environment
-    /// selects another machine.
+    /// True if the user started a real program by its own name. The simulated machine then has one core, unless the
+    /// environment selects another machine.
     pub direct: bool,
     /// Text of the application in TOML, if no file contains the application.
     pub text: Option<String>,
@@ -320,7 +320,7 @@ fn is_whole(file: &Document) -> bool {
     table.get("app").is_some_and(toml::Value::is_table) && table.keys().all(|key| TABLES.contains(&key.as_str()))
 }
 
-/// Returns one table of a complete configuration as a separate document. Errors name the file and the table.
+/// Returns one table of a complete configuration as a separate document. Error messages name the file and the table.
 fn part(file: &mut Document, key: &str, below: &'static str) -> Result<Option<Document>, PredictError> {
     let name = format!("{}, table {key}", file.name());
     match file.take(key) {

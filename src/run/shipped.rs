@@ -147,7 +147,7 @@ fn described(name: &str, width: usize, about: &str) -> String {
 }
 
 /// Returns the description of a shipped file: the value of its key `about`, or otherwise the first sentence of its
-/// first comment. The sentence ends at the end of a line.
+/// first comment. The first sentence must end at the end of a line.
 fn about(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);

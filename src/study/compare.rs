@@ -50,7 +50,8 @@ pub struct Speedup {
 /// Largest number of ranks up to which each doubling of the number of ranks pays off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PaysOff {
-    /// Index of one of the compared combinations. Its values, except the number of ranks, identify the comparison.
+    /// Index of one of the compared combinations. The values of this combination, except the number of ranks, identify
+    /// the comparison.
     pub combination: usize,
     /// Keys of the study whose value is fixed in the comparison.
     pub columns: Vec<String>,

@@ -2,7 +2,7 @@
 //!
 //! A killed host process leaves at most one incomplete line in the log file. Such a line is not valid JSON and is
 //! skipped. A log line starts with a checksum of the remaining line, so an edited line causes an error instead of a
-//! wrong result. The log file is locked while it is open, so two sweeps cannot use the same directory.
+//! wrong result. The log file is locked while a sweep has opened it, so two sweeps cannot use the same directory.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};

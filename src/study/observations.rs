@@ -1,5 +1,5 @@
-//! Observed times and the named numbers on which the times depend. Observations are the input of a fit. They come from
-//! a study's results or from a table.
+//! Observed times and the named numbers on which the times depend. Observations are the input of a fit. Observations
+//! come from a study's results or from a table.
 
 use std::collections::BTreeMap;
 

@@ -242,8 +242,8 @@ impl Study {
     /// replay the same trace.
     ///
     /// The hashed inputs are the program, the program's arguments, the number of ranks, and the factors that scale the
-    /// times of the program's code. The network and the algorithms of collectives are excluded, because the machine of
-    /// the replay determines them.
+    /// times of the program's code. The hash excludes the network and the algorithms of collectives, because the
+    /// machine of the replay determines them.
     fn group(&self, configuration: &Resolved) -> Result<InputHash, PredictError> {
         let program = program_of(configuration)?;
         let hash = self.hashes(program)?;

@@ -1,8 +1,8 @@
 //! Recordings of a study's real programs: one recorded run for all points at which the ranks of the program behave the
 //! same.
 //!
-//! The points of the study replay the recorded runs. Many replays can run at once, they are as fast as runs of
-//! described applications, and measurement noise does not differ between them. Traces are stored in the study's
+//! The points of the study replay the recorded runs. Many replays can run at once, and replays are as fast as runs of
+//! TOML applications. All replays of one recording have the same measurement noise. Traces are stored in the study's
 //! directory, so a resumed sweep uses the same traces.
 
 use std::collections::BTreeMap;

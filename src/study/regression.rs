@@ -227,7 +227,7 @@ impl<'a> Problem<'a> {
             let size = values[unknown].abs();
             let mut found = vec![0.0; self.times.len()];
             // The step of the difference quotient must change the formula's value. The value of an unknown near zero
-            // does not indicate a suitable step.
+            // does not determine a suitable step.
             for step in [size * 1e-6, size * 1e-3, 1e-12, 1e-9, 1e-6, 1e-3, 1.0].into_iter().filter(|step| *step > 0.0)
             {
                 let moved = |by: f64| {
@@ -249,8 +249,7 @@ impl<'a> Problem<'a> {
         (0..values.len()).map(column).collect()
     }
 
-    /// Returns the diagonal of the inverse of JᵀJ, which are the variances of the unknowns for residuals of variance
-    /// one.
+    /// Returns the diagonal of the inverse of JᵀJ: the variances of the unknowns for residuals of variance one.
     fn inverse(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         let unknowns = self.unknowns();
         let mut columns = self.jacobian(values)?;
@@ -454,8 +453,7 @@ mod tests {
 
     #[test]
     fn standard_errors_are_those_of_linear_regression() {
-        // The mean of n is 2.5 and the mean time is 5; slope 9 / 5; residuals 0.2, -0.1, -0.4, 0.3 (by hand); s² = 0.3
-        // / 2.
+        // By hand: mean of n 2.5, mean time 5, slope 9 / 5, residuals 0.2, -0.1, -0.4 and 0.3, variance s² = 0.3 / 2.
         let fit = fit("a + b*n", &table(&[(1.0, 2.5), (2.0, 4.0), (3.0, 5.5), (4.0, 8.0)])).unwrap();
         let b = &fit.unknowns[1];
         assert!((b.value - 1.8).abs() < 1e-7, "{b:?}");

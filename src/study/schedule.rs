@@ -17,8 +17,8 @@ pub struct Limits {
     pub memory: Option<MemoryBudget>,
 }
 
-/// Calls `work` for each task in `tasks` on several threads. The calling thread passes the results to `done`: all
-/// results since the last call of `done`, at least one.
+/// Calls `work` for each task in `tasks` on several threads. The calling thread passes the results to `done`: every
+/// call of `done` gets all results since its last call, at least one.
 ///
 /// The tasks of a study start in order. After `stop` is set no further task starts, and active tasks finish.
 pub fn run<T: Send>(

@@ -20,8 +20,8 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// Returns a command that runs mcpsim in `directory`, without the environment variables of launchers. The variable
-/// MCPSIM_TEST_BINARY replaces the executable that was built for tests.
+/// Returns a command that runs mcpsim in `directory`, without the environment variables of launchers. The environment
+/// variable MCPSIM_TEST_BINARY replaces the executable that was built for tests.
 pub fn mcpsim(directory: &Path) -> Command {
     let built = env!("CARGO_BIN_EXE_mcpsim").into();
     without_launcher(Command::new(std::env::var_os("MCPSIM_TEST_BINARY").unwrap_or(built)), directory)
@@ -51,7 +51,7 @@ pub fn finish(output: Output) -> Ran {
 pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Waits for the end of the child process and returns the output of the process. After [`LIMIT`], the function kills
-/// the process and fails.
+/// the process and the test fails.
 pub fn ended(mut child: Child) -> Ran {
     let over = holds_within_limit(|| child.try_wait().expect("the child can be waited for").is_some());
     if !over {

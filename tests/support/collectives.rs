@@ -19,8 +19,8 @@ pub enum Line {
     Collective(CollectiveCall),
     /// Starts a nonblocking collective with the stated parameters.
     Begin(CollectiveCall),
-    /// Waits for a started collective. The number is the index of the collective among started collectives without a
-    /// wait.
+    /// Waits for a started collective. The number of `Wait` is the index of the collective among started collectives
+    /// without a wait.
     Wait(usize),
     WaitAll,
 }

@@ -53,8 +53,8 @@ pub enum Do {
     Test,
     /// Tests all MPI requests that the script has started since its last wait; an unsuccessful test takes no time.
     Look,
-    /// Sends a message that the MPI process of the receiver serves without a receive call. The tag selects the served
-    /// action (see [`serve`]).
+    /// Sends a message that the MPI process of the receiver serves without a receive call. The tag selects the action
+    /// of the receiver (see [`serve`]).
     Ask(Rank, u64, u32),
     /// Waits for at most the stated time in ns, as an idle rank that polls does.
     Idle(u64),

@@ -138,7 +138,7 @@ pub fn run(program: &Path, options: &str, arguments: &str) -> Ran {
 }
 
 /// Checks that `program` prints the same lines and has the same Outcome with one worker thread and with several worker
-/// threads. With several worker threads, ranks run ahead of virtual time.
+/// threads. With several worker threads, simulated ranks run ahead of virtual time.
 pub fn is_the_same_on_workers(program: &Path, options: &str, arguments: &str) -> Result<(), String> {
     let outcome = |workers: u32| {
         let file = program.with_extension(format!("{workers}.json"));

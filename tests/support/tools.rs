@@ -55,8 +55,8 @@ pub fn open_mpi_environment() -> [(&'static str, String); 3] {
 }
 
 /// Returns the session directory for Open MPI's launchers. Each launcher creates a directory `ompi.HOST.USER` in the
-/// session directory and removes that directory when it is empty. A launcher that starts at this moment fails. Another
-/// directory inside `ompi.HOST.USER`, which launchers do not remove, prevents the removal.
+/// session directory and removes that directory when it is empty. An Open MPI launcher that starts while the directory
+/// is removed fails. Another directory inside `ompi.HOST.USER`, which launchers do not remove, prevents the removal.
 fn session_directory() -> PathBuf {
     let user = fs::metadata("/proc/self").map_or(0, |of| of.uid());
     let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -32,8 +32,9 @@ pub(super) fn unusable(what: &str, advice: &str, doubts: &[String]) -> Failure {
 }
 
 /// Fits the message costs of each network level, and returns the costs with the times of the tests on the resulting
-/// platform. With the contention model `fair` the costs are fitted once. Otherwise the fit is repeated until concurrent
-/// transfers take as long as measured, and the fit with the smallest total error is returned.
+/// platform. With the contention model `fair` the costs are fitted once. With other contention models the fit is
+/// repeated until simulated concurrent transfers take as long as measured, and the fit with the smallest total error is
+/// returned.
 pub(super) fn fitted(
     mut measured: MeasuredMachine,
     plan: &CampaignPlan,

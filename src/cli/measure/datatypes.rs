@@ -17,8 +17,8 @@ const APART: usize = 16;
 const RUNS: usize = 101;
 const TIMES: u32 = 20;
 
-/// Returns the seconds of a derived datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks. The time
-/// covers creation, commit, pack, unpack and free of the datatype.
+/// Returns the seconds of a derived datatype with one block and of a datatype with [`MANY_BLOCKS`] blocks. The measured
+/// time covers creation, commit, pack, unpack and free of the datatype.
 pub(super) fn time_datatypes() -> [f64; 2] {
     let world = SimpleCommunicator::world();
     [1, MANY_BLOCKS as usize].map(|blocks| {

@@ -9,8 +9,8 @@ use mpi::traits::CommunicatorCollectives;
 use super::datatypes::median;
 use crate::measure::{OWN_BYTES, ProgramVec};
 
-/// Returns two times in seconds for data in caches. The first is that of a copy of [`OWN_BYTES`] bytes, as in the
-/// alltoall of a single rank; the second is that of an addition of as many bytes of doubles by MPI_Reduce_local.
+/// Returns two times in seconds for data in caches. The first time is that of a copy of [`OWN_BYTES`] bytes, as in the
+/// alltoall of a single rank; the second time is that of an addition of as many bytes of doubles by MPI_Reduce_local.
 pub(super) fn time_own_data() -> [f64; 2] {
     let alone = SimpleCommunicator::self_comm();
     let from = ProgramVec::new(1.0f64, OWN_BYTES as usize / 8);

@@ -32,7 +32,7 @@ use crate::run::{agree, write_whole};
 /// which a note is printed.
 const DISTURBED: f64 = 0.1;
 
-/// Measures the message times of all pairs of ranks. The first host process writes the files.
+/// Measures the message times of all pairs of ranks. The first host process writes the matrix files.
 pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), Failure> {
     let prefix = Path::new(&args.output);
     let given = if args.output == "-" {

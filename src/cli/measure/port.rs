@@ -38,8 +38,8 @@ pub(super) struct RealPort {
     members: Option<SimpleCommunicator>,
     /// Operands and result of reductions.
     numbers: [ProgramVec<f64>; 2],
-    /// Excess of the actual over the requested compute time so far, in seconds. The excess results from the clock's
-    /// resolution.
+    /// Excess of the actual over the requested compute time so far, in seconds. The excess compute time results from
+    /// the clock's resolution.
     excess: f64,
 }
 

@@ -12,8 +12,8 @@ pub struct Agreement {
     /// Adjusted Rand index (Hubert and Arabie: Comparing partitions, Journal of Classification 2, 1985): 1 for equal
     /// partitions, 0 for agreement by chance.
     pub rand_index: f64,
-    /// Fraction of the rank pairs that are in the cluster representing their class. Each cluster represents at most one
-    /// class.
+    /// Fraction of the rank pairs that are in the cluster representing their class. A cluster of rank pairs represents
+    /// at most one class.
     pub share: f64,
 }
 

@@ -1,10 +1,10 @@
 //! Merging of clusters of rank pairs that differ only by noise.
 //!
 //! Steps 1 to 5 of the clustering ignore noise. If the values of similar pairs vary by more than the precision, similar
-//! pairs fall into many clusters. The matrices of a partition (one per message length) repeat the measurement of each
-//! pair. The ratio of a pair's value to its cluster's value changes smoothly with the length, except for the noise that
-//! remains in the statistic of one element's samples. The mean of the ratio over m lengths has a standard error of
-//! noise / √m. Clusters are merged if noise explains the difference between their mean ratios.
+//! pairs fall into many clusters. The matrices of a partition (one per message length) are repeated measurements of
+//! each rank pair. The ratio of a pair's value to its cluster's value changes smoothly with the length, except for the
+//! noise that remains in the statistic of one element's samples. The mean of the ratio over m lengths has a standard
+//! error of noise / √m. Clusters are merged if noise explains the difference between their mean ratios.
 
 /// Variance of the logarithm of one measured time due to noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +38,7 @@ impl Deviations {
         Deviations { matrices: 0, elements, logarithms: vec![Vec::new(); clusters] }
     }
 
-    /// Adds a time matrix to the sums. `values` yields the value of each cluster in the matrix.
+    /// Adds a time matrix to the sums. The iterator `values` yields the value of each cluster in the matrix.
     pub(super) fn add(&mut self, matrix: &[f64], labels: &[u32], values: impl Iterator<Item = f64>) {
         let values: Vec<f64> = values.collect();
         for (element, (value, label)) in self.elements.iter_mut().zip(matrix.iter().zip(labels)) {
@@ -80,9 +80,9 @@ impl Deviations {
         self.noise(members.iter().filter(|of_cluster| of_cluster.len() > 1).flatten())
     }
 
-    /// Returns, for each cluster, the index of the cluster with which it is merged. A cluster that is not merged yields
-    /// its own index. `members` contains the elements of each cluster. Clusters with fewer elements than `small` use
-    /// the noise `common`.
+    /// Returns, for each cluster, the index of the cluster with which it is merged. For a cluster that is not merged,
+    /// the function returns the cluster's own index. `members` contains the elements of each cluster. Clusters with
+    /// fewer elements than `small` use the noise `common`.
     ///
     /// The merging processes clusters of rank pairs from large to small. A cluster joins the nearest of the preceding
     /// unmerged clusters, if noise explains the distance between the two clusters.
@@ -106,8 +106,8 @@ impl Deviations {
 
     /// Returns the distance between the mean ratios of two clusters if noise explains the distance.
     ///
-    /// The furthest of n rank pairs in a cluster is expected √(2 ln n) standard errors from the mean. The sum of
-    /// squares over message lengths is compared with the bound of Laurent and Massart (2000).
+    /// The furthest of n rank pairs in a cluster is expected √(2 ln n) standard errors from the mean. The code compares
+    /// the sum of squared distances over message lengths with the bound of Laurent and Massart (2000).
     fn distance(&self, one: usize, other: usize, Noise(variance): Noise) -> Option<f64> {
         let matrices = self.matrices as f64;
         let tail = (self.elements.len() as f64).ln();

@@ -1,7 +1,7 @@
 //! Steps 1 and 2 of the clustering: ranges of similar times within one matrix.
 
-/// Greatest width of a range of times. The width is also the greatest distance between the value of a cluster and an
-/// element that this value represents.
+/// Greatest width of a range of times. The width is also the greatest distance between the value of a cluster and a
+/// matrix element that the cluster value represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Precision {
     /// Width of a range in seconds.
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn a_range_is_no_wider_than_the_precision() {
-        // The first range of values is 1 to 2. After a shift by one value the range reaches 2.1, but cannot be extended
-        // further.
+        // The first range of values is 1 to 2. After a shift by one value the first range of values reaches 2.1, but
+        // cannot be extended further.
         assert_eq!(ranges(&[5.0, 1.0, 1.5, 2.0, 5.5, 2.1], 1, ONE), [2, 0, 0, 0, 2, 1]);
         assert_eq!(ranges(&[1.0, 1.5, 2.0, 4.0], 1, ONE), [0, 0, 0, 1]);
     }
@@ -89,8 +89,8 @@ mod tests {
         // The range 0 to 1 has three values and the range 0.9 to 1.9 has four, so the two values below 0.9 form their
         // own ranges.
         let values = [0.0, 0.5, 0.9, 1.2, 1.4, 1.9, 3.5];
-        // The value range [0, 0.5, 0.9] is shifted to [0.5, 0.9, 1.2] and extended to 1.4. Shifted to [0.9, 1.2, 1.4,
-        // 1.9], the range cannot be extended to 3.5.
+        // The value range [0, 0.5, 0.9] is shifted to [0.5, 0.9, 1.2] and extended to 1.4. After a shift to [0.9, 1.2,
+        // 1.4, 1.9], the value range cannot be extended to 3.5.
         assert_eq!(ranges(&values, 1, ONE), [0, 1, 1, 1, 1, 2, 3]);
     }
 

@@ -55,8 +55,8 @@ fn shared(labels: &[&[u32]], one: u32, other: u32) -> usize {
     labels.iter().filter(|of| of[one as usize] == of[other as usize]).count()
 }
 
-/// Returns the number of ranges of an intersection in which an element may be absent. For two ranges or fewer the
-/// number is 0, because agreement in one range is too weak.
+/// Returns the number of ranges of an intersection in which an element may be absent. For two ranges or fewer this
+/// number is 0, because elements that agree in only one range may differ.
 fn missing_allowed(ranges: usize) -> usize {
     usize::from(ranges > 2)
 }
@@ -64,8 +64,8 @@ fn missing_allowed(ranges: usize) -> usize {
 /// Steps 3 and 4 of the clustering: returns the preliminary clusters from one list of ranges per matrix.
 ///
 /// Large intersections are extended before small ones, so a range of one value does not take elements that belong to a
-/// large intersection. Steps 3 and 4 of the clustering are repeated for the remaining elements until each element is in
-/// a cluster.
+/// large intersection. Steps 3 and 4 of the clustering are repeated for the remaining matrix elements until each
+/// element is in a cluster.
 pub(super) fn preliminary(labels: &[Vec<u32>]) -> Vec<u32> {
     let elements = labels[0].len();
     let all: Vec<&[u32]> = labels.iter().map(Vec::as_slice).collect();

@@ -1,8 +1,8 @@
 //! Step 6 of the clustering: portions of the time matrices are clustered in sequence, up to the last message length.
 //!
 //! The matrices of a portion are read once for their ranges, and a second time at the end of the partition for the
-//! values of its clusters. Memory holds one matrix and the ranges of one portion, independent of the number of message
-//! lengths.
+//! values of its clusters. Memory contains one matrix and the ranges of one portion, independent of the number of
+//! message lengths.
 
 use std::ops::Range;
 

@@ -73,8 +73,8 @@ fn four_ranks_are_clustered_as_by_hand() {
     second[3] = 3;
     assert_eq!(ranges(&by_hand().matrix(1).unwrap(), 4, options.precision), second);
     // Steps 3 and 4: the greatest intersections have 4, 4 and 7 elements. Element (0, 3) is in two of the three ranges
-    // of the third intersection, so step 4 adds it. Step 5: all elements of each preliminary cluster are in one range
-    // of the fourth matrix. The absolute times may differ between the matrices.
+    // of the third intersection, so step 4 adds the element. In step 5, all elements of each preliminary cluster are in
+    // one range of the fourth matrix. The absolute times may differ between the matrices.
     let found = clustered(&mut by_hand(), &options);
     assert_eq!(found.len(), 1);
     let partition = &found[0];
@@ -159,7 +159,7 @@ fn the_levels_of_a_cluster_are_found_exactly_without_noise_and_nearly_with_it() 
 #[test]
 fn clusters_that_only_noise_divides_are_one() {
     // With 19 message lengths the last portion of the clustering has four lengths. With 17 message lengths the last
-    // portion has two lengths, which show no noise of their own.
+    // portion has two lengths, from which no noise can be computed.
     for (repeats, lengths, seed) in [(3.0, 19, 1), (10.0, 19, 2), (10.0, 17, 3), (30.0, 19, 4)] {
         let (mut of, kinds) = repeated(repeats, 128, lengths, 0.2, seed, levels);
         for partition in clustered(&mut of, &ClusterOptions::default()) {

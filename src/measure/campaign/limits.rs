@@ -5,7 +5,7 @@ use mcpsim_core::platform::Level;
 use super::super::protocol::{self, RankPair};
 use super::{Campaign, SMALL};
 
-/// Highest tried number of eager messages in flight. A higher limit has no effect in practice.
+/// Highest tried number of eager messages in flight. A higher limit of messages in flight has no effect in practice.
 const MOST_CREDITS: u32 = 1024;
 /// Fewest messages in flight with which a limit on messages in flight can be distinguished from the size threshold of a
 /// single message.
@@ -43,7 +43,7 @@ impl Campaign<'_> {
     }
 
     /// Returns the number of small messages that a rank may have in flight to another rank before a send waits. Returns
-    /// `None` if no limit is found or no message is eager.
+    /// `None` if the tests find no limit or no message is eager.
     pub(super) fn credits(&mut self, level: Level, pair: RankPair, eager: Option<u64>) -> Option<u32> {
         let bytes = eager.map_or(SMALL[0], |eager| eager.min(SMALL[0]));
         let done = self.done();

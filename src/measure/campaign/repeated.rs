@@ -1,8 +1,8 @@
 //! Repetition of tests with results that disagree with those of neighbouring message sizes, to separate noise from
 //! properties of the machine.
 //!
-//! An effect of the machine occurs again when the test is repeated later. Noise from other users has ended by then, or
-//! affects other tests.
+//! An effect of the machine occurs again when the test is repeated later. Noise from other users has ended when the
+//! test is repeated, or affects other tests.
 
 use mcpsim_core::platform::Level;
 

@@ -20,8 +20,8 @@ pub struct MeasuredCalls {
 
 impl MeasuredCalls {
     /// Adds the measured collective calls in the benchmark output `text`. `processes` is the number of ranks of
-    /// programs that do not print this number. If a program prints the number, only the program's tables with
-    /// `processes` ranks are used.
+    /// programs that do not print their number of ranks. If a program prints its number of ranks, only the program's
+    /// tables with `processes` ranks are used.
     ///
     /// # Errors
     /// The text has no table of a collective call, or the number of processes is unknown.

@@ -127,7 +127,7 @@ pub fn level(
     let (last, _) = ping_pong.last();
     breaks.extend(Some(eager).filter(|eager| *eager < last && *eager > FIRST_UP_TO));
     let found = pieces(&ping_pong.rows, &breaks, least);
-    // Messages above the eager threshold start later by the time of two control messages. Neither control message takes
+    // Messages above the eager threshold start later by the time of two control messages. A control message never takes
     // longer than an empty message.
     let first = row(&found[0], overheads.above(0), 0.0, 0.0);
     let next = found.iter().skip_while(|piece| piece.up_to.is_some_and(|end| end < eager)).take(2);

@@ -7,15 +7,15 @@ use mcpsim_core::config::ConfigError;
 pub enum Benchmark {
     /// Half a round trip of one message, seconds: osu_latency, IMB PingPong.
     PingPong,
-    /// Windows of messages in one direction: osu_bw, osu_mbw_mr, IMB Uniband. The measured value is the messages per
-    /// second of all pairs.
+    /// Windows of messages in one direction: osu_bw, osu_mbw_mr, IMB Uniband. The measured value is the number of
+    /// messages per second of all pairs.
     OneWay,
-    /// Windows of messages in both directions: osu_bibw, IMB Biband. The measured value is the messages per second of
-    /// all pairs and both directions.
+    /// Windows of messages in both directions: osu_bibw, IMB Biband. The measured value is the number of messages per
+    /// second of all pairs and both directions.
     BothWays,
     /// Two messages in opposite directions at the same time, seconds: IMB PingPing.
     PingPing,
-    /// Time of a collective call in seconds. The string is the name of the call in described applications.
+    /// Time of a collective call in seconds. The string is the name of the collective call in TOML applications.
     Call(&'static str),
 }
 

@@ -50,7 +50,7 @@ impl Steps {
         Steps(steps)
     }
 
-    /// Returns the seconds of messages larger than `above` bytes.
+    /// Returns the seconds that messages larger than `above` bytes take.
     pub fn above(&self, above: u64) -> f64 {
         let step = self.0.iter().find(|(end, _)| end.is_none_or(|end| above < end));
         step.or(self.0.last()).map_or(0.0, |(_, seconds)| *seconds)
@@ -80,8 +80,8 @@ pub fn each(window: &BenchmarkTable, ping_pong: &BenchmarkTable) -> Vec<(u64, f6
 }
 
 /// Returns the core cost of a message at the sender and at the receiver, and the greatest message size with a measured
-/// cost. Windows of one pair yield the cost of sizes that the `wire` does not limit; greater sizes use the value of 128
-/// B.
+/// cost. Windows of one pair yield the cost of messages whose size the `wire` does not limit. For greater messages the
+/// function uses the cost at 128 B.
 pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Option<f64>) -> Option<(Steps, u64)> {
     let all = each(window, ping_pong);
     let is_core = |&(size, each): &(u64, f64)| wire.is_none_or(|wire| each > BESIDE_BYTES * size as f64 / wire);
@@ -106,8 +106,8 @@ pub fn gap(
 }
 
 /// Returns the gaps by message size, and the greatest size with a gap. Each message size that the adapter limits has
-/// its own gap. Another size uses the gap of the previous size, up to the measured value. From the first size with a
-/// negligible gap on, there is no gap.
+/// its own gap. Every other message size uses the gap of the previous size, but at most the measured time per message.
+/// From the first message size with a negligible gap on, the gap is zero.
 pub fn gaps(many: &BenchmarkTable, window: Option<&BenchmarkTable>, wire: Option<f64>) -> Option<(Steps, u64)> {
     let mut known: Vec<(u64, f64)> = Vec::new();
     let mut next = None;
@@ -169,7 +169,7 @@ mod tests {
         let nanoseconds = [8, 16, 32, 64, 1024].map(|size| (steps.above(size - 1) * 1e9).round());
         assert_eq!((nanoseconds, greatest), ([20.0, 20.0, 10.0, 30.0, 0.0], 64));
         // Without the windows of one pair the adapter counts as the limit of the message rate. If the cores limit the
-        // least message size, no gap is known.
+        // least message size, the windows yield no gap.
         let (steps, _) = gaps(&many, None, Some(1e9)).unwrap();
         assert_eq!((steps.above(15) * 1e9).round(), 50.0);
         assert_eq!(gaps(&table(20, &[(8, 1e6)]), Some(&table(2, &[(8, 1e5)])), None), None);

@@ -19,8 +19,8 @@ pub struct PairPlan {
     pub parameters: Parameters,
     /// Node of each rank. Rank pairs on disjoint nodes can be measured concurrently.
     pub nodes: Option<Vec<u32>>,
-    /// Noise that multiplies each sample of a simulated machine. The noise has a standard deviation σ of the factor's
-    /// logarithm and a seed.
+    /// Noise that multiplies each sample of a simulated machine. The values are the standard deviation σ of the
+    /// factor's logarithm, and a seed.
     pub jitter: Option<(f64, u64)>,
 }
 
@@ -73,7 +73,7 @@ pub fn measure_length(
             for root in 0..of.ranks {
                 let one = |_| {
                     // The broadcast test uses the barrier of the MPI library, as `network_test2` does. Ranks return
-                    // from this barrier at different times, and the sample includes this difference.
+                    // from the barrier at different times, and the sample includes this difference.
                     port.collective(Collective::Barrier, 0, 0);
                     let started = port.now();
                     port.collective(Collective::Bcast, root, bytes);

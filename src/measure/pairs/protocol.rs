@@ -7,8 +7,8 @@ use mcpsim_matrices::{PairTest, Parameters};
 /// Size of the confirmation of a message in bytes: an int.
 const CONFIRMATION: u64 = 4;
 
-/// Takes all samples of the rank pair x, y. Both ranks call this function. Returns the seconds on x, and an empty
-/// vector on y.
+/// Takes all samples of the rank pair x, y. The ranks x and y must call this function. Returns the measured seconds on
+/// rank x, and an empty vector on rank y.
 pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u32, y: u32) -> Vec<f64> {
     let repeats = of.repeats;
     let measures = port.rank() == x;
@@ -75,8 +75,8 @@ pub(super) fn samples(port: &mut dyn PairPort, of: &Parameters, bytes: u64, x: u
     }
 }
 
-/// Takes one sample of the rank pair x, y while other ranks send noise messages. All ranks call this function. Returns
-/// the seconds on x.
+/// Takes one sample of the rank pair x, y while other ranks send noise messages. All ranks must call this function.
+/// Returns the measured seconds on rank x.
 pub(super) fn noisy_sample(
     port: &mut dyn PairPort,
     of: &Parameters,

@@ -8,7 +8,7 @@ pub type Round = Vec<(u32, u32)>;
 /// `nodes` contains the node of each rank, pairs on disjoint nodes are measured concurrently.
 ///
 /// Nodes are matched as in a round-robin tournament (the circle method), so each round has as many node pairs as
-/// possible. Each node pair, and each single node, measures one rank pair at a time.
+/// possible. A node pair, or a single node, measures one rank pair at a time.
 pub fn rounds(ranks: u32, nodes: Option<&[u32]>) -> Vec<Round> {
     let Some(nodes) = nodes else {
         return (0..ranks).flat_map(|x| (0..ranks).map(move |y| vec![(x, y)])).collect();

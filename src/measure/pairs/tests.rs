@@ -68,8 +68,8 @@ fn each_test_takes_what_its_calls_cost() {
     assert_eq!(at(&one, 7, 1)[0], 5000.0 + 4.0 + 200.0 + 100.0 + 5000.0 + 1000.0 + 200.0);
     assert_eq!(at(&one, 3, 3), [0.0, 0.0]);
     // When both ranks send, the transfers take o_s + L + bytes + o_r = 2.3 µs, if both begin at once. In the first
-    // sample the partner begins L + o_r later, so x waits longer by this time. In the next sample the partner waits for
-    // x, and so on. Of five samples three take 3.5 µs and two take 1.1 µs.
+    // sample the partner begins L + o_r later, so rank x waits longer by L + o_r. In the next sample the partner waits
+    // for rank x, and so on. Of five samples three take 3.5 µs and two take 1.1 µs.
     let swap = measured(&plan(8, PairTest::AsyncOneToOne), 1000);
     assert_eq!([at(&swap, 0, 1), at(&swap, 7, 6)], [[3500.0, 1100.0]; 2]);
     assert!(at(&swap, 5, 5)[0] > 0.0);

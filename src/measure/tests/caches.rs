@@ -11,7 +11,7 @@ use crate::*;
 const MIB: u64 = 1 << 20;
 
 /// Measures a CMP with caches of `cache` bytes, whose cores copy 8 GB/s each from a memory of 10 GB/s. Also returns the
-/// platform file.
+/// text of the platform file.
 fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
     let shape = Shape { nodes: 1, cmps: 1, cores };
     let rows = vec![row(0, u64::MAX, 300, 8000, [0, 0])];

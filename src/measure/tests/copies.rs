@@ -59,8 +59,8 @@ fn overheads_and_copies_by_size_come_back() {
     let samples = measured(link());
     let (platform, text) = written(&samples);
     let stated = link();
-    // A derived table row has the true value of the resource that limits the row. Borders between rows are between
-    // measured message sizes.
+    // A derived table row has the true value of the resource that limits the row. Borders between table rows are
+    // between measured message sizes.
     let found = |bytes: u64| platform.link(Level::IntraCmp).row(Bytes::new(bytes)).clone();
     let near = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.01, "{found} {expected}\n{text}");
     for bytes in [8, 512, 1024, 8192] {

@@ -1,5 +1,5 @@
 //! Figures of a study. The predicted time is drawn as curves over numeric values, and as bars over other values. The
-//! best point is marked.
+//! figures mark the best point of the study.
 
 use crate::units::SimTime;
 
@@ -15,8 +15,9 @@ use crate::study::Results;
 const MOST_PANELS: usize = 24;
 const TITLE: &str = "predicted time";
 
-/// Returns the figures of a study. Each combination of the remaining axes has one figure of times. If the figure of
-/// times has only one colour, a second figure shows the parts of the predicted times.
+/// Returns the figures of a study. One figure shows predicted times for each combination of the axes that are neither
+/// horizontal nor selected by colour. If the figure of times has only one colour, a second figure shows the parts of
+/// the predicted times.
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let panels = panels(results);
     let several = panels.len() > 1;

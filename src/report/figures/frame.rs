@@ -236,7 +236,7 @@ fn lines_of(text: &str, style: Style, first: f64, others: f64) -> Vec<String> {
     lines.iter().enumerate().map(|(number, line)| fit(line.trim_end(), style, room(number))).collect()
 }
 
-/// Returns the start of `text` that fits into a width of `room` pixels. A mark replaces the truncated end.
+/// Returns the start of `text` that fits into a width of `room` pixels. A mark replaces the truncated end of the text.
 pub(super) fn fit(text: &str, style: Style, room: f64) -> String {
     if style.width(text) <= room {
         return text.to_owned();

@@ -97,7 +97,7 @@ pub(super) fn label(figure: &mut Figure, frame: PlotFrame, (x1, x2): (f64, f64),
 }
 
 /// Returns the figure with one bar per rank, or per group of ranks if the run has many ranks. Returns `None` if the
-/// Outcome does not list ranks.
+/// Outcome has no list of ranks.
 pub(super) fn ranks(run: &Outcome) -> Option<Figure> {
     if run.per_rank.is_empty() || run.predicted == SimTime::ZERO {
         return None;
@@ -166,8 +166,8 @@ pub(super) fn rank_marks(ranks: usize) -> usize {
     together(ranks, 20)
 }
 
-/// Returns the number of ranks per group so that a figure has at most `most` groups. The number is round, so ranks with
-/// an axis label are the first of their groups.
+/// Returns the number of ranks per group so that a figure has at most `most` groups. The number of ranks per group is
+/// round, so ranks with an axis label are the first of their groups.
 pub(super) fn together(ranks: usize, most: usize) -> usize {
     let round = |power: u32| match ranks.is_power_of_two() {
         true => [1, 2, 4].map(|factor| factor << (3 * power)),

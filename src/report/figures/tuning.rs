@@ -81,8 +81,8 @@ fn figure(found: &[&Sized], collective: Collective, library: Library, ranks: u32
     Some(figure)
 }
 
-/// Returns the legend entry of an algorithm. The entry includes the number of chains or children if only one number was
-/// timed.
+/// Returns the legend entry of an algorithm. The legend entry includes the number of chains or children if only one
+/// number was timed.
 fn name(found: &[&Sized], algorithm: Algorithm) -> String {
     let methods = found.iter().flat_map(|sized| &sized.times).map(|(method, _)| *method);
     let mut fans: Vec<u32> = methods.filter(|method| method.algorithm == algorithm).map(|method| method.fan).collect();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::wrong;
 use crate::config::ConfigError;
 
-/// Minimum number of time units in a timeline. Lengths are rounded to whole units.
+/// Minimum number of time units in a timeline. Lengths of states are rounded to whole time units.
 const UNITS: f64 = 1e8;
 
 /// Converts a timeline in the Trace Event Format that `--timeline` writes. Each rank gets a text that lists its states.
@@ -53,7 +53,7 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     Ok(json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows }))
 }
 
-/// Returns the index of a timeline state. States after the 26th share the last index.
+/// Returns the index of a timeline state. All states after the 26th have the last index.
 fn place<'a>(states: &mut Vec<&'a str>, state: &'a str) -> usize {
     match states.iter().position(|known| *known == state) {
         Some(place) => place,

@@ -1,5 +1,4 @@
-//! Assessment of a validation case: parameters are calibrated on some measured points, and the other points are
-//! predicted.
+//! Assessment of a validation case: calibrates parameters on some measured points, and predicts the other points.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +27,7 @@ pub struct Ask {
 /// Optional parts of the assessment of a validation case.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted<'a> {
-    /// Number of runs with noise per point, instead of the number in the case file. Fewer than two runs yield no
-    /// prediction intervals.
+    /// Number of runs with noise per point, which overrides the case file. Prediction intervals need two runs.
     pub repeats: Option<u32>,
     /// Machine effects that are switched off one at a time.
     pub effects: Option<&'a [Effect]>,
@@ -41,8 +39,7 @@ pub struct Wanted<'a> {
 /// All communication models are calibrated on the same points, so the models are compared at their best.
 ///
 /// # Errors
-/// The function returns errors of `predict`, and errors about a parameter that cannot be calibrated or a case without
-/// points to predict.
+/// Errors of `predict`, a parameter that cannot be calibrated, or a validation case without points to predict.
 pub fn assess<E: From<ConfigError>>(
     case: &Case,
     table: &MeasuredTable,
@@ -254,8 +251,7 @@ impl<'a> Fits<'a> {
             Ok(ask)
         };
         loop {
-            // The searches for all values of the parameter advance together, so that the runs of all searches execute
-            // concurrently.
+            // The searches for all values of the parameter advance together, so that their runs are concurrent.
             let mut asks = Vec::new();
             for (_, points, search) in &searches {
                 let Some(value) = search.next() else { continue };
@@ -329,8 +325,7 @@ mod tests {
         [provenance]\napp = \"own\"\n\"app.work\" = \"b\"\n\"app.start\" = \"c\"\n";
     const HEAD: &str = "# source: s\n# machine: m\n# date: d\n# licence: l\nkind,ranks,t\n";
 
-    /// Predicts times on a test machine on which a run takes work / ranks, plus a start time if the run has several
-    /// ranks.
+    /// Predicts a run of a test machine: the time is work / ranks, plus a start time if there are several ranks.
     fn model(asks: &[Ask]) -> Result<Vec<f64>, ConfigError> {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
@@ -368,8 +363,7 @@ mod tests {
 
     #[test]
     fn what_is_given_is_calibrated_and_the_rest_is_predicted_with_it() {
-        // The two test programs have the work 100 and 40 and a start time of 5, so predictions are 30 and 15; the
-        // measured times are 33 and 12.
+        // The programs have the work 100 and 40 and the start time 5, so predictions are 30 and 15, not 33 and 12.
         let found = judged(CASE, "a,1,100\nb,1,40\na,2,55\na,4,33\nb,4,12\n").unwrap();
         let model = &found.models[0];
         let values: Vec<_> = model.calibrated.iter().map(|found| (found.key.as_str(), found.value.as_str())).collect();
@@ -411,8 +405,7 @@ mod tests {
 
     #[test]
     fn the_errors_of_other_points_say_where_runs_are_likely_to_lie() {
-        // Ten points have two or more ranks. All measured times are 10 % above the prediction, except one time, which
-        // is twice the prediction.
+        // Ten points have two or more ranks. One measured time is twice the prediction, the others are 10 % above it.
         let row = |ranks: u32| {
             format!("a,{ranks},{}\n", (100.0 / f64::from(ranks) + 5.0) * if ranks == 7 { 2.0 } else { 1.1 })
         };
@@ -423,8 +416,8 @@ mod tests {
         assert_eq!(likely(0), None, "it is given");
         let of =
             |place: usize| likely(place).unwrap().interval_s.map(|bound| bound / found.points[place].predicted_s[0]);
-        // The likely range of the slow point is derived from the other points, so the slow point is outside its own
-        // range. The upper bounds of the other ranges are up to 2 times the predictions, the lower bounds 1.1 times.
+        // The likely range of the slow point is derived from the other points, so the slow point is outside the range.
+        // The bounds of the other points' ranges are at most 2 times and at least 1.1 times the predictions.
         let slow = likely(6).unwrap();
         assert!(
             (of(6)[0] - 1.1).abs() < 0.01 && (of(6)[1] - 1.1).abs() < 0.01 && slow.measured_inside == 0,
@@ -443,8 +436,8 @@ mod tests {
         let told = "[provenance]\n\"app.connect\" = \"d\"\n\"app.calls\" = \"e\"\n";
         let case =
             CASE.replace("[limit]", &format!("{set}[limit]")).replace("[provenance]\n", &format!("{fitted}{told}"));
-        // The test program has the work 97 and the start time 5, and the effect of calls takes 3. Connections take 4,
-        // which is calibrated on eight ranks. The prediction for four ranks is 24.25 + 5 + 3 + 4.
+        // The test program has the work 97 and the start time 5, and the effect of calls takes 3. The set-up of
+        // connections takes 4, which is calibrated on eight ranks. The prediction for four ranks is 24.25 + 5 + 3 + 4.
         let present = [Effect::Contention, Effect::Progress];
         let wanted = Wanted { repeats: None, effects: Some(&present) };
         let found = judged_with(&case, "a,1,100\na,2,56.5\na,4,32.25\na,8,24.125\n", wanted).unwrap();

@@ -43,7 +43,8 @@ impl LikelyRange {
     ///
     /// The method for likely ranges is split-conformal prediction (Vovk, Gammerman and Shafer 2005), excluding one
     /// point at a time. The bounds of a range are ratios of measured runs to predictions. Each of the n other points
-    /// has a least and a greatest ratio; the bounds are the values at position (n + 1) / 40 from below and from above.
+    /// has a least and a greatest ratio; the bounds of the range are the ratios at position (n + 1) / 40 from below and
+    /// from above.
     pub(super) fn of(points: &[ValidatedPoint], measured: &[&MeasuredPoint]) -> Vec<Option<LikelyRange>> {
         let range = |place: usize| {
             let others = (0..points.len()).filter(|&other| other != place && !points[other].given);

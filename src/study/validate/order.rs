@@ -37,7 +37,8 @@ impl OrderFound {
     }
 }
 
-/// Returns Spearman's rank correlation of predicted and measured times. Equal values share the mean of their ranks.
+/// Returns Spearman's rank correlation of predicted and measured times. Equal times get the mean of their positions in
+/// the order.
 fn spearman(points: &[(f64, f64)]) -> f64 {
     let ranks = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
         let rank = |point: &(f64, f64)| {

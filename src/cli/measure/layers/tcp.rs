@@ -1,4 +1,4 @@
-//! Messages over a TCP connection. On the connection, each message consists of its length and its bytes. Sending and
+//! Messages over a TCP connection. On the TCP connection, a message consists of its length and its bytes. Sending and
 //! receiving progress concurrently.
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,8 +10,8 @@ use super::port::PairLayer;
 const HEADER: usize = 8;
 /// Size in bytes of the buffers for data that are transferred together with length fields.
 const BUFFER: usize = 64 << 10;
-/// Number of unsuccessful polls of the connection after which a rank yields its core. The polls take a fraction of a
-/// millisecond. On a busy machine the rank may get the core back only at the next timer tick.
+/// Number of unsuccessful polls of the connection after which a rank yields its core. All these polls together take a
+/// fraction of a millisecond. On a busy machine the rank may get the core back only at the next timer tick.
 const SPINS: u32 = 1000;
 
 /// TCP connection to the other rank.

@@ -18,7 +18,7 @@ use super::super::port::RealPort;
 use super::PairWork;
 use crate::run::agree;
 
-/// Measures the message times of all pairs of ranks. The first host process writes the files.
+/// Measures the message times of all pairs of ranks. The first host process writes the matrix files.
 pub(super) fn measure(args: &MeasureArgs, prefix: &Path, processes: &Processes) -> Result<(), Failure> {
     let parameters = agree(processes, args.pairs.parameters(processes.count()))?;
     let named = args.node.clone().or_else(|| std::env::var(host_facts::NODE).ok().filter(|name| !name.is_empty()));
