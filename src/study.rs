@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The modules `axis`, `values`, `plan` and their dependencies are pure: they open no files and run no points. The
-//! module `points` has the runs of a study, `child` the runs of real programs, `recordings` the traces that several
-//! points replay, and `directory` and `log` the files on disk.
+//! module `points` runs the points of a study, and `child` runs real programs in separate processes. The module
+//! `recordings` creates the traces that several points replay. The modules `directory` and `log` manage the files on
+//! disk.
 
 mod axis;
 mod child;

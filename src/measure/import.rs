@@ -65,7 +65,8 @@ pub struct ImportedPlatform {
     pub shape: Shape,
     /// Origins of the values in the order of the platform file.
     pub keys: Vec<ImportedKey>,
-    /// Sections of the benchmark files that are not used in the platform, each with its line number and the reason.
+    /// Sections of the benchmark files that are not used in the platform, each with its line number and the reason why
+    /// it is not used.
     pub skipped: Vec<String>,
 }
 

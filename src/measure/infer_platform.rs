@@ -286,7 +286,7 @@ pub(super) fn one_way(test: PairTest, times: &mut [(u64, f64)]) {
     }
 }
 
-/// Returns the groups of ranks with the same host name; `None` unless each rank has a host name.
+/// Returns the groups of ranks with the same host name; `None` if the host name of any rank is missing.
 fn groups_of(hosts: &[String], ranks: u32) -> Option<Vec<Vec<u32>>> {
     if hosts.len() != ranks as usize {
         return None;

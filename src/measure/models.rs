@@ -59,8 +59,8 @@ pub struct Residual {
 }
 
 impl LevelModels {
-    /// Fits the textbook models of the network level `level`. Returns `None` unless the samples have ping-pongs of two
-    /// message sizes.
+    /// Fits the textbook models of the network level `level`. Returns `None` if the samples have ping-pongs of fewer
+    /// than two message sizes.
     pub fn of(samples: &Samples, level: Level) -> Option<LevelModels> {
         let mut points = samples.medians(level, Test::PingPong);
         points.retain(|(_, seconds)| *seconds > 0.0);

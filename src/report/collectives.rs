@@ -12,8 +12,8 @@ use super::tuning::parts_text;
 /// Number of table rows in the text; the JSON output has all rows.
 const ROWS: usize = 12;
 
-/// Returns a table of the calls of collectives by algorithm, in decreasing order of time. The text is empty if no
-/// collective had a choice of algorithms.
+/// Returns a table of the calls of collectives by algorithm, in decreasing order of time. The text is empty if no MPI
+/// collective of the run had a choice of algorithms.
 pub(super) fn by_algorithm(outcome: &Outcome) -> String {
     let mut rows: Vec<&CollectiveUse> = outcome.collectives.iter().filter(|use_| use_.algorithm.is_some()).collect();
     if rows.is_empty() {

@@ -39,7 +39,7 @@ pub(super) fn copies(outcome: &Outcome) -> String {
 }
 
 /// Returns the utilisation of shared resources. The text is empty if the platform shares no resource over time, or the
-/// run used none.
+/// run used no shared resource.
 pub(super) fn utilisation(outcome: &Outcome) -> String {
     if outcome.utilisation.is_empty() {
         return String::new();

@@ -13,8 +13,8 @@ const MOST: usize = 20;
 /// Minimum width of a function name in the text.
 const LEAST_WIDTH: usize = 24;
 
-/// Returns a table of the MPI functions with the most time. The text is empty if the table by source position shows the
-/// same functions.
+/// Returns a table of the MPI functions with the most time. The text of the table is empty if the table by source
+/// position shows the same functions.
 pub(super) fn table(outcome: &Outcome) -> String {
     let functions = outcome.functions.as_deref().unwrap_or_default();
     if functions.is_empty() || are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {

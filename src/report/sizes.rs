@@ -19,8 +19,8 @@ pub(super) fn volumes(outcome: &Outcome) -> String {
     distribution(outcome, "volume by size", |cell| cell.bytes, volume)
 }
 
-/// Returns a table of the sums of transfer times by message size and network level. The text is empty if a sum
-/// overflowed.
+/// Returns a table of the sums of transfer times by message size and network level. The text is empty if a sum of
+/// transfer times overflowed.
 pub(super) fn times(outcome: &Outcome) -> String {
     let mut all = outcome.profile.iter().flat_map(levels).map(|(_, cell)| u128::from(cell.time.as_ps()));
     if all.by_ref().sum::<u128>() >= u128::from(SimSpan::MAX.as_ps()) {

@@ -45,8 +45,8 @@ fn list<T: Serialize>(text: &mut String, key: &str, entries: &[T]) -> serde_json
 }
 
 /// Returns the results of a study as CSV, one row per point. A row has the point's values, the predicted time and the
-/// parts of this time, the messages, the application's results, and the reason of a failure. Values that are quantities
-/// also appear as plain numbers.
+/// parts of this time, the messages, the application's results, and the reason why the point failed. Values that are
+/// quantities also appear as plain numbers.
 pub fn study_csv(results: &Results) -> String {
     let columns = results.columns();
     let mut table: Vec<Vec<String>> = Vec::new();

@@ -125,7 +125,7 @@ impl Results {
         self.axes.iter().flat_map(|axis| &axis.keys).map(String::as_str).collect()
     }
 
-    /// Returns the step on every axis of the study for the point at `index`.
+    /// For the point at `index`, returns the step (index of the values) on every axis of the study.
     pub fn steps(&self, index: usize) -> Vec<usize> {
         let mut rest = index;
         let mut steps: Vec<usize> = self.axes.iter().rev().map(|axis| take_step(&mut rest, axis.steps.len())).collect();

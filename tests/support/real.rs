@@ -243,7 +243,7 @@ impl RealMpi {
         self.compiler
     }
 
-    /// Compiles the Fortran file `source`. Returns `None` without a Fortran compiler for this MPI library.
+    /// Compiles the Fortran file `source`. Returns `None` if this MPI library has no Fortran compiler.
     pub fn compile_fortran(&self, source: &Path, program: &Path) -> Option<Result<(), String>> {
         let compiler = self.compiler.replace("mpicc", if self.is_open_mpi { "mpif90" } else { "mpifort" });
         let path = env::var_os("PATH")?;

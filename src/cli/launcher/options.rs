@@ -27,7 +27,7 @@ pub(super) enum OptionEffect {
     Ignored,
     /// Cannot change a prediction, so the option is silently ignored.
     None,
-    /// Not supported by mcpsim; the text is the reason.
+    /// mcpsim does not support the launcher option; the text is the reason.
     Refused(&'static str),
 }
 

@@ -233,7 +233,7 @@ fn bind_self(binding: Binding) {
     }
 }
 
-/// Starts rank 1 as a thread. The thread ends at the latest with the host process.
+/// Starts rank 1 as a thread. The thread of rank 1 ends at the latest when the host process ends.
 fn beside(binding: Binding, work: impl FnOnce() + Send + 'static) {
     thread::spawn(move || {
         bind_self(binding);

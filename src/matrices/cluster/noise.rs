@@ -54,8 +54,8 @@ impl Deviations {
         self.logarithms.iter_mut().zip(values).for_each(|(of_cluster, value)| of_cluster.push(value.ln()));
     }
 
-    /// Returns the noise of the matrix elements `elements`: the median of their variances. Returns `None` without noise
-    /// or with fewer than three matrices.
+    /// Returns the noise of the matrix elements `elements`: the median of their variances. Returns `None` if the matrix
+    /// elements have no noise, or the partition has fewer than three matrices.
     fn noise<'a>(&self, elements: impl Iterator<Item = &'a u32>) -> Option<Noise> {
         let differences = self.matrices.checked_sub(2).filter(|differences| *differences > 0)? as f64;
         let squares = elements.map(|element| self.elements[*element as usize].squares);

@@ -115,8 +115,8 @@ pub fn cluster(
     Ok(())
 }
 
-/// Reads the time matrices of the partition again for the values of its clusters, and merges clusters that differ only
-/// by noise.
+/// Reads the time matrices of a partition (range of message lengths) again to compute the value of each cluster, and
+/// merges clusters that differ only by noise.
 ///
 /// `known` is the noise of the previous partition, because a partition of two message lengths or fewer does not show
 /// its own noise.

@@ -7,8 +7,8 @@ use super::{Campaign, SMALL};
 
 /// Highest tried number of eager messages in flight. A higher limit of messages in flight has no effect in practice.
 const MOST_CREDITS: u32 = 1024;
-/// Fewest messages in flight with which a limit on messages in flight can be distinguished from the size threshold of a
-/// single message.
+/// Fewest messages in flight with which the tests can distinguish a limit of messages in flight from the size threshold
+/// of a single message.
 const FEWEST: u32 = 8;
 /// Highest share of the campaign time that a sender waits for one late receiver. `LEAST_DELAY` is the least wait of the
 /// sender, in seconds.

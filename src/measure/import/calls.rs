@@ -14,7 +14,8 @@ pub struct MeasuredCalls {
     rows: Vec<(&'static str, u32, u64, f64)>,
     /// Benchmark programs, each with the file that contains its output.
     pub programs: Vec<String>,
-    /// Sections of the benchmark files that are not in the table of calls, each with its line number and the reason.
+    /// Sections of the benchmark files that are not in the table of calls, each with its line number and the reason why
+    /// it is not used.
     pub skipped: Vec<String>,
 }
 

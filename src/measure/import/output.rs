@@ -12,7 +12,7 @@ use super::{imb, osu};
 pub struct BenchmarkOutput {
     /// Benchmark tables in the order of the file.
     pub tables: Vec<BenchmarkTable>,
-    /// Sections of the benchmark file that are not read, each with its line number and the reason.
+    /// Sections of the benchmark file that are not read, each with its line number and the reason why it is not read.
     pub skipped: Vec<String>,
 }
 

@@ -39,7 +39,7 @@ pub(super) struct Section {
     pub columns: Option<Columns>,
     /// Greatest message size according to the head of the file.
     pub most: Option<u64>,
-    /// Message sizes without measured values, with the reason.
+    /// Message sizes without measured values, with the reason why no value was measured.
     pub without: Vec<String>,
     /// True if text of another form follows the table rows.
     interrupted: bool,

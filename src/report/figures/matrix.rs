@@ -15,14 +15,14 @@ const SIDE: f64 = 440.0;
 /// Height of the colour bar with its labels, in pixels.
 const BAR: f64 = 280.0;
 
-/// Returns the figure of the number of messages between each pair of ranks. Returns `None` without counts or without
-/// messages.
+/// Returns the figure of the number of messages between each pair of ranks. Returns `None` if the run did not count
+/// messages by pair, or sent no messages.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-count", ["messages between pairs of ranks", "messages"], |pair| pair.count, count_text)
 }
 
-/// Returns the figure of the bytes between each pair of ranks. Returns `None` without counts or if all volumes are
-/// zero.
+/// Returns the figure of the bytes between each pair of ranks. Returns `None` if the run did not count messages by
+/// pair, or all messages were empty.
 pub(super) fn volume(run: &Outcome) -> Option<Figure> {
     matrix(run, "matrix-volume", ["volume between pairs of ranks", "volume"], |pair| pair.bytes, volume_text)
 }

@@ -26,7 +26,7 @@ pub fn task_figures(runs: &[(String, TaskAnalysis)]) -> Vec<Figure> {
     figures
 }
 
-/// Returns a figure with one frame per run and common axes. The drawing function is called with each frame.
+/// Returns a figure with one frame per run and common axes. The function calls the drawing function with every frame.
 fn panels(
     name: &str,
     head: Head,

@@ -20,7 +20,7 @@ pub struct OrderFound {
 
 impl OrderFound {
     /// Compares the predicted and the measured order in the groups of points `groups`, each with its measured and
-    /// predicted time. Returns `None` without a group of three points.
+    /// predicted time. Returns `None` if no group has three points.
     pub fn of(groups: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Option<OrderFound> {
         let mut found = OrderFound { groups: 0, best_found: 0, lost_percent: 0.0, rank_correlation: 0.0 };
         for points in groups.into_iter().filter(|points| points.len() >= 3) {
