@@ -436,9 +436,8 @@ mod tests {
         let told = "[provenance]\n\"app.connect\" = \"d\"\n\"app.calls\" = \"e\"\n";
         let case =
             CASE.replace("[limit]", &format!("{set}[limit]")).replace("[provenance]\n", &format!("{fitted}{told}"));
-        // The test program has the work 97 and the start time 5, and the effect of progress by calls adds 3. The set-up
-        // of connections takes 4, which is calibrated on eight ranks. The prediction for four ranks is 24.25 + 5 + 3 +
-        // 4.
+        // The work is 97, the start time is 5, and progress by calls adds 3. The set-up of connections takes 4, which is
+        // calibrated on eight ranks. The prediction for four ranks is 24.25 + 5 + 3 + 4.
         let present = [Effect::Contention, Effect::Progress];
         let wanted = Wanted { repeats: None, effects: Some(&present) };
         let found = judged_with(&case, "a,1,100\na,2,56.5\na,4,32.25\na,8,24.125\n", wanted).unwrap();
