@@ -96,7 +96,7 @@ impl FoundClusters {
                 .map_err(|error| Failure::bad_input(format!("--truth {}: {error}", path.display())))
         });
         let text = format!(
-            "{}: {} of the times of test {}, {} ranks, {} message lengths\n",
+            "{}: {} of test {}, {} ranks, {} message lengths\n",
             args.file.display(),
             of.statistic.name(),
             parameters.test.name(),

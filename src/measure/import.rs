@@ -143,8 +143,8 @@ impl Import {
 
     /// Returns the origins of the imported values, which are also comments in the platform file.
     fn keys(&self, levels: &[ImportedLevel]) -> Vec<ImportedKey> {
-        let base = self.base.as_ref().map(|base| format!("that of {}", base.name()));
-        let default = format!("that of {}", Platform::default_document().name());
+        let base = self.base.as_ref().map(|base| format!("values of {}", base.name()));
+        let default = format!("values of {}", Platform::default_document().name());
         let mut keys = Vec::new();
         if self.shape.is_none() {
             let from = base.clone().unwrap_or_else(|| "two nodes, a core for each pair".to_owned());
@@ -230,7 +230,7 @@ impl Import {
         let keys: &[&str] = if self.base.is_some() { &TAKEN } else { &TAKEN[..1] };
         let posting = levels.iter().find_map(|of| of.posting.as_ref());
         for key in keys {
-            let what = format!("ASSUMED, because no imported file has this value: the value of {}.", base.name());
+            let what = format!("ASSUMED, the value of {}: no imported file has this value.", base.name());
             match (posting, *key) {
                 (Some((seconds, from)), "core") => {
                     taken(&mut text, &posting_at(base, *seconds), key, &[&format!("{what} But:"), from]);
@@ -254,7 +254,7 @@ impl Import {
     /// Writes the platform table of a network level without benchmark files.
     fn stand_in(&self, text: &mut String, level: Level, levels: &[ImportedLevel]) {
         if let Some(base) = &self.base {
-            let what = format!("NO DATA for {}. ASSUMED: the value of {}.", level.name(), base.name());
+            let what = format!("NO DATA for {}. ASSUMED: the values of {}.", level.name(), base.name());
             taken(text, base, level.name(), &[&what]);
             return;
         }

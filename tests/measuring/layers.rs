@@ -51,7 +51,7 @@ fn sockets_and_shared_memory_are_measured_and_stand_side_by_side() {
             "--layer: expected tcp, memory, or the path of a library such as ./layer.so; found \"udp\"",
         ),
         ("measure --layer ./none.so", "--layer ./none.so: "),
-        ("measure --layer memory --connect a:1", "--layer memory: both ranks are on this host"),
+        ("measure --layer memory --connect a:1", "--layer memory: expected neither --listen nor --connect"),
         ("measure --layer tcp --connect 127.0.0.1:1", "--connect 127.0.0.1:1: no process listens there; start"),
         ("measure --layer tcp --listen nowhere", "--listen nowhere: expected HOST:PORT such as"),
         ("measure --layer tcp --pairs", "the argument '--layer <tcp|memory|FILE.so|header>' cannot be used with"),
@@ -235,7 +235,7 @@ fn classes_of_measured_pairs_predict_like_the_machine_they_are_of() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let ran = run(here, "cluster p_median.nc --platform guessed.toml --pairs");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    assert!(ran.stdout.contains("classes of pairs: 3 in guessed.pairs.toml"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("costs of 3 classes of pairs are in guessed.pairs.toml"), "{}", ran.stdout);
     let time = |platform: &str, b: u32| {
         let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
         let line =

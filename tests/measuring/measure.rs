@@ -69,7 +69,8 @@ fn an_interrupt_within_a_long_length_names_the_journal() {
     assert!(holds_within_limit(|| directory.path().join("p.partial").exists() || child.try_wait().unwrap().is_some()));
     interrupt(&mut child);
     let ran = ended(child);
-    let told = "error: interrupted with 0 of 1 lengths in p.partial: the same command continues from there\n";
+    let told = "error: interrupted after 0 of 1 message lengths, whose results are in p.partial: repeat the same \
+                command to continue\n";
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(130), told));
 }
 
@@ -197,7 +198,7 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     let rows: Vec<String> =
         told.stdout.lines().map(|row| row.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     for row in
-        ["intra_cmp all assumed that of configs/default.toml", "inter_node latency, bandwidth data half round trips"]
+        ["intra_cmp all assumed values of configs/default.toml", "inter_node latency, bandwidth data half round trips"]
     {
         assert!(rows.iter().any(|found| found == row), "{row} in {}", told.stdout);
     }
@@ -385,7 +386,7 @@ fn a_machine_comes_back_from_the_times_of_its_pairs() {
         let ran = run(here, "cluster p_median.nc --platform g.toml");
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let shape = nct.split(',').collect::<Vec<_>>();
-        let told = format!("nodes {}, CMPs a node {}, cores a CMP {}\n", shape[0], shape[1], shape[2]);
+        let told = format!("nodes {}, CMPs per node {}, cores per CMP {}\n", shape[0], shape[1], shape[2]);
         assert!(ran.stdout.starts_with(&told) && !ran.stdout.contains("NOT EXPLAINED"), "{test}: {}", ran.stdout);
         assert!(ran.stdout.ends_with("platform in g.toml\n"), "{test}: {}", ran.stdout);
         if test == "async_one_to_one" {

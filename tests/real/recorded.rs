@@ -260,7 +260,7 @@ fn a_run_beside_another_of_its_name_has_a_trace_of_its_own() {
         other.lock().map_err(|error| error.to_string())?;
         let ran = mpi.run_with(&program, 2, "3 8", &[("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)]);
         let wanted = format!(
-            "mcpsim-trace: another run is being recorded to {}: this one's trace is {}",
+            "mcpsim-trace: another run is being recorded to {}, so the trace of this run is {}",
             trace.display(),
             own.display()
         );
@@ -287,7 +287,8 @@ fn a_library_for_another_mpi_leaves_the_program_running() {
         let ran = mpi.run_with(&program, 2, "2", &[("LD_PRELOAD", &library)]);
         assert_eq!(ran.code, Some(0), "{}", real::told(mpi.name, &ran));
         assert!(ran.stdout.ends_with("verified: ok\n"), "{}", real::told(mpi.name, &ran));
-        let wanted = format!("mcpsim-trace: made for {}, and the program runs with {}", wrong.name, mpi.name);
+        let wanted =
+            format!("mcpsim-trace: this library was made for {}, but the program runs with {}", wrong.name, mpi.name);
         assert_eq!(ran.stderr.matches(&wanted).count(), 1, "{}", real::told(mpi.name, &ran));
     }
 }
@@ -320,7 +321,7 @@ fn a_check_tells_measured_and_replayed_times() {
         let [passed, end] =
             [seconds(&info.stdout, "passed", 1), seconds(&compared.stdout, "end of the last call, s", 6)];
         assert!((passed - end).abs() < 1e-6, "{}{}", info.stdout, compared.stdout);
-        assert!(compared.stdout.contains("\nnote: the ends of calls of a recorded run"), "{}", compared.stdout);
+        assert!(compared.stdout.contains("\nnote: times of a recorded run count"), "{}", compared.stdout);
         let options = format!("--nct 1,1,2 --timeline {}", beside.display());
         let ran = real::simulate(&format!("trace check {options} {}", trace.display()));
         let timeline: Value = serde_json::from_str(&fs::read_to_string(&beside).unwrap()).unwrap();

@@ -91,8 +91,7 @@ fn a_system_without_figures_of_waits_is_noted_once() {
         mpi.compile(&real::file("tests/real/sleeps.c"), &program)?;
         let both = format!("{}:{}", library.display(), hidden.display());
         let ran = mpi.run_with(&program, 2, "", &[("LD_PRELOAD", Path::new(&both)), ("MCPSIM_TRACE", &trace)]);
-        let note =
-            "mcpsim-trace: the system has no /proc/thread-self/schedstat: sleeps and waits for files are missing";
+        let note = "mcpsim-trace: this system has no /proc/thread-self/schedstat, so the trace lacks sleeps and waits for files";
         assert_eq!((ran.code, ran.stderr.matches(note).count()), (Some(0), 1), "{}: {}", mpi.name, ran.stderr);
         Ok(())
     });
@@ -122,7 +121,7 @@ fn a_program_that_opens_another_mpi_runs_without_the_library() {
     open_mpi.compile_with(&real::file("tests/real/opened.c"), &program, "-ldl").unwrap();
     let ran = open_mpi.run_with(&program, 2, "", &[("LD_PRELOAD", &library)]);
     if !ran.stdout.starts_with("not here") {
-        let said = ran.stderr.matches("made for MPICH, and the program runs with Open MPI").count();
+        let said = ran.stderr.matches("made for MPICH, but the program runs with Open MPI").count();
         assert_eq!((ran.code, ran.stdout.as_str(), said), (Some(0), "ok\nok\n", 1), "{}", ran.stderr);
     }
 }

@@ -146,7 +146,7 @@ fn a_slower_commit_and_one_that_doubles_messages_are_found_and_the_repository_st
     // Finished runs and builds are not repeated; only failed runs are.
     fs::remove_file(here.join("figures/revisions-time.svg")).unwrap();
     let again = revisions(here, &[&TEST[..], &[&range]].concat());
-    let notes: Vec<&str> = again.stderr.lines().filter(|line| !line.contains("changes that are")).collect();
+    let notes: Vec<&str> = again.stderr.lines().filter(|line| !line.contains("uncommitted changes")).collect();
     assert!(notes.len() == 2 && notes.iter().all(|line| line.contains(" is built: ")), "{notes:?}");
     assert_eq!(self::table(here, "revisions"), table);
 }

@@ -203,11 +203,11 @@ fn more_processes_pay_off_over_a_network_of_less_latency_whatever_its_rate() {
     let network = |rate: &str, latency: &str| {
         format!("platform.inter_node.bandwidth={rate} platform.inter_node.latency={latency}")
     };
-    equal(&network("1 Gbit/s", "200 us"), "8");
-    equal(&network("10 Gbit/s", "200 us"), "8");
-    equal(&network("40 Gbit/s", "200 us"), "8");
-    equal(&network("1 Gbit/s", "50 us"), "32");
-    equal(&network("40 Gbit/s", "2 us"), "64, the most in this study");
+    equal(&network("1 Gbit/s", "200 us"), "8 ranks");
+    equal(&network("10 Gbit/s", "200 us"), "8 ranks");
+    equal(&network("40 Gbit/s", "200 us"), "8 ranks");
+    equal(&network("1 Gbit/s", "50 us"), "32 ranks");
+    equal(&network("40 Gbit/s", "2 us"), "64 ranks, the most in this study");
     let csv = fs::read_to_string(out.join("summary.csv")).unwrap();
     assert_eq!(csv.lines().filter(|row| row.ends_with(",1")).count(), 1, "one is the best\n{csv}");
 }

@@ -159,7 +159,7 @@ pub fn level(
     let from = if stated {
         "as stated"
     } else {
-        "ASSUMED, because no imported file has this value: the value of the machine \"default\""
+        "ASSUMED, the value of the machine \"default\": no imported file has this value"
     };
     told.push(format!("eager_threshold: {from}."));
     let handshake_from = if later > 0.0 {

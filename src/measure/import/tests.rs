@@ -265,9 +265,9 @@ fn what_no_file_tells_is_said() {
         "# gap: NO DATA (windows of many pairs at 8 and 128 B). ASSUMED: none.",
         "# capacity: NO DATA (windows one way of 256 KiB and more). ASSUMED: the slope of a ping-pong at the greatest sizes.",
         "# duplex: NO DATA (windows both ways). ASSUMED: both directions are independent.",
-        "# eager_threshold: ASSUMED, because no imported file has this value: the value of the machine \"default\".",
+        "# eager_threshold: ASSUMED, the value of the machine \"default\": no imported file has this value.",
         "# handshake: half of the extra start-up time of greater messages, at most the latency of small ones.",
-        "# ASSUMED, because no imported file has this value: the value of configs/default.toml.",
+        "# ASSUMED, the value of configs/default.toml: no imported file has this value.",
         "# No ranks of this machine use this level. Values are those of inter_node, so that the file is complete.",
     ] {
         assert!(text.lines().any(|other| other == line), "{line}\n{text}");
@@ -277,7 +277,7 @@ fn what_no_file_tells_is_said() {
     let text = based.platform().unwrap().text;
     assert!(text.contains("nct = [16, 2, 16]\n") && text.contains("# nct: ASSUMED: configs/default.toml.\n"), "{text}");
     assert!(
-        text.contains("# NO DATA for intra_cmp. ASSUMED: the value of configs/default.toml.\n[intra_cmp]\n"),
+        text.contains("# NO DATA for intra_cmp. ASSUMED: the values of configs/default.toml.\n[intra_cmp]\n"),
         "{text}"
     );
     let found = test_support::load(&text, &[]);
