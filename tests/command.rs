@@ -12,6 +12,8 @@ mod cli;
 mod foreign;
 #[path = "command/outputs.rs"]
 mod outputs;
+#[path = "command/platform.rs"]
+mod platform;
 #[path = "command/tasks.rs"]
 mod tasks;
 #[path = "command/timeline.rs"]

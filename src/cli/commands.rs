@@ -18,6 +18,7 @@ use super::exit::{Exit, Failure};
 use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
 use super::models::{self, ModelsArgs};
+use super::platform::{self, PlatformArgs};
 use super::report::{self, ReportArgs};
 use super::revisions::{self, RevisionsArgs};
 use super::sweep::{self, SweepArgs};
@@ -134,6 +135,15 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |matches| {
             let args: ClusterArgs = args(matches)?;
             Ok(alone("cluster", move || cluster::cluster(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "platform",
+        usage: "show FILE|NAME",
+        command: PlatformArgs::command,
+        read: |matches| {
+            let args: PlatformArgs = args(matches)?;
+            Ok(alone("platform", move || platform::platform(&args).map(done)))
         },
     },
     Subcommand {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-use crate::config::{Document, Override, read_text};
+use crate::config::read_text;
 use crate::measure::{LevelModels, Samples, sample_models};
-use crate::platform::{Level, Platform, PlatformSource, Shape};
+use crate::platform::{Level, Shape};
 use crate::report::{model_figures, models_csv, models_summary};
-use crate::run::{Shipped, hides};
 
 use super::exit::Failure;
 use super::output::{OutputTarget, print};
+use super::platform::load_platform;
 use super::report::{Format, draw};
 
 const EXAMPLES: &str = "\
@@ -79,7 +79,7 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
         let samples = Samples::parse(&shown, &read_text(&args.source, "CSV in UTF-8")?)?;
         (shown.clone(), None, samples, Vec::new())
     } else {
-        let platform = platform(args)?;
+        let platform = load_platform(&args.source, &args.set, args.nct)?;
         let shape = platform.shape;
         let (samples, courses) = sample_models(&platform)?;
         let name = format!("{} ({}, {}, {}), simulated", platform.name, shape.nodes, shape.cmps, shape.cores);
@@ -101,30 +101,6 @@ pub(super) fn models(args: &ModelsArgs) -> Result<(), Failure> {
     let title = name.split(" (").next().unwrap_or(&name);
     let drawn = draw(&model_figures(title, &models), directory, &args.format)?;
     if csv == Some(OutputTarget::Stdout) { Ok(()) } else { print(&drawn) }
-}
-
-/// Returns the platform with the overrides and the shape in the arguments.
-fn platform(args: &ModelsArgs) -> Result<Platform, Failure> {
-    let document = match args.source.to_str() {
-        Some("default") if !hides(&args.source) => Platform::default_document(),
-        _ => Document::read(&Shipped::Platform.resolve(&args.source)?)?,
-    };
-    let overrides = args.set.iter().map(|text| Override::parse(text)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(other) = overrides.iter().find(|over| over.key[0] != "platform") {
-        let key = other.key.join(".");
-        return Err(Failure::bad_input(format!(
-            "--set {key}: expected a platform key, which begins with \
-                                               \"platform.\""
-        )));
-    }
-    let source = PlatformSource::load(document, &overrides)?;
-    Ok(match args.nct {
-        Some(shape) => {
-            source.with_shape(shape).map_err(|error| Failure::bad_input(format!("--nct {shape}: {error}")))?
-        }
-        None => source,
-    }
-    .platform)
 }
 
 #[cfg(test)]

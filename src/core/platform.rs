@@ -7,6 +7,7 @@ mod conditions;
 mod effects;
 mod file;
 mod ideal;
+mod import;
 mod level;
 mod link;
 mod map_by;
@@ -15,6 +16,7 @@ mod node_map;
 mod nodes;
 mod noise;
 mod occupancy;
+mod overview;
 mod pairs;
 mod partition;
 mod placement;
@@ -33,6 +35,7 @@ pub use baseline::{Baseline, BaselineLink};
 pub use conditions::{Conditions, ProgressEngine};
 pub use effects::Effect;
 pub use file::PlatformSource;
+pub use import::{ImportedPlaces, import_places};
 pub use level::{Level, Site};
 pub use link::{Contention, Link, LoadColumn, Row};
 pub use map_by::MapBy;
@@ -41,6 +44,10 @@ pub use node_map::{NodeMap, RegularNodes};
 pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseDistribution, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
+pub use overview::{
+    LeastMost, MessageCosts, OVERVIEW_SIZES, PairOverview, PassedResource, PlaceCosts, PlaceOverview, PlatformOverview,
+    RouteResource,
+};
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError, cores_of};

@@ -63,6 +63,8 @@ const COMMANDS: &[(&str, &str)] = &[
     ("c_info.nc", "cluster c_info.nc --expand -o OUT"),
     ("c_data.nc", "cluster c_info.nc --expand --text OUT"),
     ("m_info.nc", "cluster m_info.nc -o m"),
+    ("p.toml", "platform show p.toml --json OUT"),
+    ("slurm.toml", "platform import slurm.toml -o slurm"),
     ("p.toml", "models p.toml --csv OUT"),
     ("samples.csv", "models samples.csv --csv OUT"),
     ("p.toml", "collectives --platform p.toml --ranks 2 --of bcast --sizes 8 --csv OUT"),
@@ -97,6 +99,8 @@ const WRITERS: &[&str] = &[
     "cluster m_median.nc --platform n.toml",
     "cluster m_median.nc -o n",
     "cluster c_info.nc --expand -o n.nc",
+    "platform show p.toml --json n.json",
+    "platform import slurm.toml -o n",
     "models p.toml --csv n.csv",
     "collectives --platform p.toml --ranks 2 --of bcast --sizes 8 --csv n.csv",
     "collectives --platform p.toml --ranks 2 --of bcast --sizes 8 --library openmpi-4.1 --rules n.txt",
@@ -145,6 +149,7 @@ fn prepare(here: &Path) {
     write("rates.csv", "bytes,seconds\n64,0.001\n");
     write("table.csv", "n,t\n1,1.0\n2,2.0\n3,3.1\n4,4.0\n");
     write("l.txt", OSU);
+    write("slurm.toml", "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n3\n");
     done(
         here,
         "app.toml --nct 2,1,1 --quiet --functions --json o.json --record r.trace --histogram hist --timeline t.json",

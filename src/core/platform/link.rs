@@ -1,13 +1,13 @@
 //! Costs of messages at one level: latency, bandwidth and overheads for each size interval, and the effect of load.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Occupancy, Protocol};
 
 /// Contention model: effect of the number of concurrent transfers on a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Contention {
     /// Load has no effect on a transfer.
@@ -24,6 +24,17 @@ pub enum Contention {
 }
 
 impl Contention {
+    /// Returns the name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Contention::Ideal => "ideal",
+            Contention::Share => "share",
+            Contention::Queue => "queue",
+            Contention::Measured => "measured",
+            Contention::Fair => "fair",
+        }
+    }
+
     /// Returns whether load does not affect the latency, so that the arrival time of a message's head is known when the
     /// message is sent.
     pub fn head_is_known(self) -> bool {

@@ -90,6 +90,11 @@ impl PairClasses {
         holds.then(|| PairClasses { shape, ..self.clone() })
     }
 
+    /// Returns whether the classes were measured, rather than given by places.
+    pub fn are_measured(&self) -> bool {
+        matches!(self.class_of, ClassOf::Matrix { .. })
+    }
+
     /// Returns the number of classes.
     pub fn count(&self) -> usize {
         self.links.len()
@@ -97,8 +102,7 @@ impl PairClasses {
 
     /// Returns the number of a core in the machine.
     pub fn core(&self, site: Site) -> u32 {
-        let Shape { cmps, cores, .. } = self.shape;
-        (site.node * cmps + site.cmp) * cores + site.core
+        self.shape.number(site)
     }
 
     /// Returns the costs of a message of `size` between two cores, given by their numbers in the machine; `None` for

@@ -71,6 +71,11 @@ impl Shape {
         site.node < self.nodes && site.cmp < self.cmps && site.core < self.cores
     }
 
+    /// Returns the number of the core at `site`, counted within CMPs within nodes.
+    pub fn number(self, site: Site) -> u32 {
+        (site.node * self.cmps + site.cmp) * self.cores + site.core
+    }
+
     /// Returns the position of core number `index`. The cores of a machine are numbered CMP by CMP within each node,
     /// node by node.
     ///

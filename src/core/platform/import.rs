@@ -1,0 +1,40 @@
+//! Import of places from descriptions that other tools write: Slurm's `topology.conf`, and XML files of hwloc.
+//!
+//! All functions convert text to text. The result is a part of a platform file, and a list of nodes.
+
+mod host_list;
+mod hwloc;
+mod slurm;
+#[cfg(test)]
+mod tests;
+
+use crate::config::ConfigError;
+
+/// Places of a machine as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedPlaces {
+    /// Part of a platform file.
+    pub toml: String,
+    /// List that assigns nodes to groups, if the description has groups.
+    pub list: Option<String>,
+    /// Parts of the description that the result lacks, and assumptions.
+    pub notes: Vec<String>,
+}
+
+/// Converts a description. `name` is its name in errors, and `list` the name under which the platform file finds the
+/// list of nodes.
+///
+/// # Errors
+/// The description is malformed, or has a form that places cannot express. The error names the line.
+pub fn import_places(name: &str, text: &str, list: &str) -> Result<ImportedPlaces, ConfigError> {
+    if text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
+        hwloc::import(name, text)
+    } else {
+        slurm::import(name, text, list)
+    }
+}
+
+/// Returns the name of a file without control characters, for comments.
+fn shown(name: &str) -> String {
+    name.replace(char::is_control, "?")
+}
