@@ -42,11 +42,11 @@ pub(super) fn import(name: &str, text: &str) -> Result<ImportedPlaces, ConfigErr
     let packages = topology.packages(&mut notes)?;
     let cores = topology.cores_of(packages[0]);
     if let Some(other) = packages.iter().find(|package| topology.cores_of(**package) != cores) {
-        let expected = format!("{cores} cores in each processor, as in the first,");
+        let expected = format!("{cores} cores in each processor, as in the first");
         return Err(topology.expected(*other, &expected, topology.cores_of(*other)));
     }
     let shape = Shape::new(1, packages.len() as u32, cores as u32);
-    let shape = shape.map_err(|error| topology.expected(document.root_element(), "a machine", error))?;
+    let shape = shape.map_err(|error| ConfigError::new(format!("{name}: {error}")))?;
     let mut toml = format!("# A node, from {}\nnct = {}\n", shown(name), bracketed(shape));
     if let Some(threads) = topology.threads(&mut notes).filter(|threads| *threads > 1) {
         let _ = write!(toml, "\n[core]\nthreads = {threads}\n");
@@ -90,7 +90,7 @@ impl<'a> Topology<'a> {
         }
         let version = root.attribute("version").unwrap_or("1");
         if !version.starts_with("2.") {
-            return Err(topology.expected(root, "version 2 of hwloc's XML, which lstopo of hwloc 2 writes,", version));
+            return Err(topology.expected(root, "version 2 of hwloc's XML, which lstopo of hwloc 2 writes", version));
         }
         if topology.all("Core").next().is_none() {
             if topology.all("PU").next().is_none() {
@@ -105,7 +105,7 @@ impl<'a> Topology<'a> {
     /// Returns the error for an element.
     fn expected(&self, node: Node, expected: &str, found: impl std::fmt::Display) -> ConfigError {
         let line = self.document.text_pos_at(node.range().start).row;
-        ConfigError::new(format!("{}:{line}: expected {expected} found {found}", self.name))
+        ConfigError::new(format!("{}:{line}: expected {expected}; found {found}", self.name))
     }
 
     /// Returns all objects of a type.
@@ -128,7 +128,7 @@ impl<'a> Topology<'a> {
         let (inside, all) =
             (packages.iter().map(|package| self.cores_of(*package)).sum::<usize>(), self.cores_of(root));
         if inside != all {
-            let expected = format!("all {all} cores inside processors (Package), each in one;");
+            let expected = format!("all {all} cores inside processors (Package), each in one");
             return Err(self.expected(root, &expected, inside));
         }
         Ok(packages)
