@@ -117,7 +117,7 @@ fn across(results: &Results, free: &[usize]) -> Option<usize> {
     most(&mut numeric.clone()).or_else(|| most(&mut free.iter().copied()))
 }
 
-/// Returns the values of a study's axis as the numbers of its first key, if these numbers are distinct.
+/// Returns the values of a study's axis as numbers: the values of the axis's first key, if these are distinct numbers.
 fn numbers(axis: &AxisSteps) -> Option<(Measure, Vec<f64>)> {
     let (measure, numbers) = Measure::of(axis.steps.iter().map(|values| values[0].as_str()))?;
     let mut sorted = numbers.clone();

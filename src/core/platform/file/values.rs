@@ -15,7 +15,7 @@ pub(super) struct Factor(pub f64);
 impl Factor {
     /// Multiplies a time by the factor, rounded to a picosecond.
     pub fn of_span(self, span: SimSpan) -> SimSpan {
-        // The product is exact for a factor of 1, because a double holds only 53 of the 64 bits.
+        // A factor of 1 does not change the span. A double holds only 53 of the 64 bits of a span.
         if self.0 == 1.0 { span } else { SimSpan::from_ps((span.as_ps() as f64 * self.0).round() as u64) }
     }
 
