@@ -56,7 +56,7 @@ pub fn judged(samples: &Samples, again: &Samples) -> Judgement {
             }
             let factor = (of.iter().sum::<f64>() / of.len() as f64).exp();
             let line = format!(
-                "{}: the platform written is off by a factor of {factor:.1} from the test \"{}\", in the mean of its sizes",
+                "{}: the written platform is off by a factor of {factor:.1} from the test \"{}\" (mean over message sizes)",
                 level.name(),
                 test.name().replace('_', " "),
             );
@@ -228,8 +228,7 @@ mod tests {
         let far = judged(&measured, &of(1.3e-6, 0.5e-6, 9e-6));
         let line = |test: &str, factor: &str| {
             format!(
-                "inter_node: the platform written is off by a factor of {factor} from the test \"{test}\", in the mean \
-                 of its sizes"
+                "inter_node: the written platform is off by a factor of {factor} from the test \"{test}\" (mean over message sizes)"
             )
         };
         assert_eq!(far.doubts, [line("ping pong", "1.3")]);

@@ -117,7 +117,7 @@ fn ranks_that_call_their_nodes_differently_measure_between_nodes() {
         let (platform, _) = platform(directory.path(), "two.toml");
         assert_eq!(platform.shape.nodes, 2);
         assert!(
-            ran.stdout.contains("inter-node") && ran.stderr.contains("one machine has several names"),
+            ran.stdout.contains("inter-node") && ran.stderr.contains("one machine has several host names"),
             "{}",
             told(mpi.name, &ran)
         );

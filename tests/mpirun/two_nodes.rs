@@ -201,6 +201,6 @@ fn four_ranks_on_two_nodes_measure_a_platform_of_two_nodes() {
         assert_eq!((platform.shape.nodes, platform.shape.total_cores()), (2, 4), "{text}");
         let samples = fs::read_to_string(directory.path().join("two.csv")).unwrap();
         assert!(samples.contains("\ninter_node,ping_pong,"), "{}", told(mpi.name, &ran));
-        assert!(ran.stderr.contains("one machine has several names"), "{}", told(mpi.name, &ran));
+        assert!(ran.stderr.contains("one machine has several host names"), "{}", told(mpi.name, &ran));
     }
 }
