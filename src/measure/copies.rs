@@ -13,21 +13,21 @@
 //! copy time. If windows contradict the table rows of message costs that ping-pongs yield, four steps adapt the rows:
 //!
 //! 1. The straight line through windows of two numbers of messages yields the time of any number of messages. On a real
-//!   machine the line through window times begins below the model's `start`, which is derived from a ping-pong, because
-//!   a ping-pong passes data back and forth. Table rows are fitted for N = 64 messages, the usual number in benchmarks:
-//!   t(s) = (T(N, s) − start) / N. Three limits apply to t(s): at most the time of a single message, at most t of more
-//!   bytes, and at least s at the best rate of one additional message of any size.
+//!    machine the line through window times begins below the model's `start`, which is derived from a ping-pong,
+//!    because a ping-pong passes data back and forth. Table rows are fitted for N = 64 messages, the usual number in
+//!    benchmarks: t(s) = (T(N, s) − start) / N. Three limits apply to t(s): at most the time of a single message, at
+//!    most t of more bytes, and at least s at the best rate of one additional message of any size.
 //! 2. Straight lines a + b s with a ≥ 0 and b ≥ 0 are fitted piecewise to t(s), the time per message of a window, and
-//!   also to half round trips.
+//!    also to half round trips.
 //! 3. The model of windows has the maximum of o_s, o_r and copy time instead of a straight line. For a table row of
-//!   message sizes from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂ per byte. The factor f is chosen so that
-//!   the model is as far below the fitted line at middle sizes as above the line at the ends of the row. Table rows are
-//!   divided until the model of every size deviates from the fitted line by at most the factor f. If the copy time
-//!   alone is as close to the line, o_r is at most its previous value.
+//!    message sizes from s₁ to s₂, o_r = f t(s₁) and copies take f t(s₂) / s₂ per byte. The factor f is chosen so that
+//!    the model is as far below the fitted line at middle sizes as above the line at the ends of the row. Table rows
+//!    are divided until the model of every size deviates from the fitted line by at most the factor f. If the copy time
+//!    alone is as close to the line, o_r is at most its previous value.
 //! 4. The latency of a row decreases by the increase of o_r, so half round trips do not change. A part of the latency
-//!   must remain, and no copy may take longer than the bytes of a single message. If o_r exceeds the available latency,
-//!   table rows become so short that copy time alone explains the windows, or time is moved from the bytes to the
-//!   latency. Half round trips at the ends of a row with moved time change by at most 5 %.
+//!    must remain, and no copy may take longer than the bytes of a single message. If o_r exceeds the available
+//!    latency, table rows become so short that copy time alone explains the windows, or time is moved from the bytes to
+//!    the latency. Half round trips at the ends of a row with moved time change by at most 5 %.
 //!
 //! Above the eager threshold, o_r and copy time must fit into the time of a message, so the time of control messages is
 //! limited. The `start` of a window depends on the table rows, so the four steps are iterated. The two measured windows
