@@ -130,6 +130,23 @@ fn the_architecture_lists_all_statics() {
     assert_eq!(only(&listed, &defined), [], "only in the table of ARCHITECTURE.md");
 }
 
+/// The lock file of the fuzz targets has every dependency of the packages under test. Otherwise `cargo build --locked`
+/// of the fuzz targets fails.
+#[test]
+fn the_lock_file_of_fuzz_targets_is_up_to_date() {
+    let table = |path: &str| -> toml::Table { fs::read_to_string(root().join(path)).unwrap().parse().unwrap() };
+    let lock = table("fuzz/Cargo.lock");
+    for directory in ["core", "matrices", "real"] {
+        let manifest = table(&format!("src/{directory}/Cargo.toml"));
+        let package =
+            lock["package"].as_array().unwrap().iter().find(|package| package["name"] == manifest["package"]["name"]);
+        let locked: BTreeSet<&str> =
+            package.unwrap()["dependencies"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
+        let stated: BTreeSet<&str> = manifest["dependencies"].as_table().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(locked, stated, "fuzz/Cargo.lock, package {directory}: run cargo metadata in fuzz/");
+    }
+}
+
 #[test]
 fn nothing_unfinished_is_left_behind() {
     hold(rules::unfinished, [sources(), files("tests", "rs"), files("benches", "rs")].concat());

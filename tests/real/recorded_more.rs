@@ -128,6 +128,10 @@ fn the_beginning_of_a_run_is_replayed_up_to_the_call_that_ends_its_recording() {
         let program = directory.join("apart");
         mpi.compile(&real::file("tests/real/apart.c"), &program)?;
         for (what, sends, barriers, note) in cases {
+            // MPICH under Debian's launcher cannot spawn. The first rank that fails ends all others, with their logs.
+            if what == "spawn" && !mpi.is_open_mpi {
+                continue;
+            }
             let [trace, json] = ["begun.trace", "begun.json"].map(|name| directory.join(name));
             let variables = [("LD_PRELOAD", library), ("MCPSIM_TRACE", &*trace)];
             let ran = mpi.run_with(&program, 2, what, &variables);

@@ -1,5 +1,7 @@
 //! Effects of a machine other than links and rates. Each effect can be switched off.
 
+use std::sync::Arc;
+
 use crate::units::{Bandwidth, SimSpan};
 
 use super::{
@@ -37,6 +39,8 @@ pub enum Effect {
     MemorySharing,
     /// The costs of a message depend on the class of its pair of cores.
     Pairs,
+    /// Transfers of many nodes share the uplinks of groups of nodes.
+    Uplinks,
     /// The first message between two ranks sets up a connection.
     Connect,
     /// Messages that arrive before their receives are copied.
@@ -53,7 +57,7 @@ pub enum Effect {
 
 impl Effect {
     /// All effects, in the order of reports: contention first.
-    pub const ALL: [Effect; 19] = [
+    pub const ALL: [Effect; 20] = [
         Effect::Contention,
         Effect::Copies,
         Effect::Gap,
@@ -67,6 +71,7 @@ impl Effect {
         Effect::Threads,
         Effect::MemorySharing,
         Effect::Pairs,
+        Effect::Uplinks,
         Effect::Connect,
         Effect::UnexpectedCopy,
         Effect::Credits,
@@ -91,6 +96,7 @@ impl Effect {
             Effect::Threads => "sibling_slowdown",
             Effect::MemorySharing => "memory_sharing",
             Effect::Pairs => "pairs",
+            Effect::Uplinks => "uplink_bandwidth",
             Effect::Connect => "connection_time",
             Effect::UnexpectedCopy => "unexpected_copy_bandwidth",
             Effect::Credits => "credits",
@@ -116,6 +122,7 @@ impl Effect {
             Effect::Threads => "siblings do not slow",
             Effect::MemorySharing => "memory by placed ranks",
             Effect::Pairs => "levels alone",
+            Effect::Uplinks => "no limit above groups",
             Effect::Connect => "no connections",
             Effect::UnexpectedCopy => "buffers cost no copy",
             Effect::Credits => "unlimited buffers",
@@ -167,7 +174,15 @@ impl Platform {
                 let link = &mut other.links[Level::InterCmp as usize];
                 *link = link.clone().occupying(Occupancy { capacity: None, ..link.occupancy().clone() });
             }
-            Effect::Memory => (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX),
+            Effect::Memory => {
+                (other.core.cmp_memory, other.core.node_memory) = (Bandwidth::MAX, Bandwidth::MAX);
+                let places = Arc::make_mut(&mut other.places);
+                places.domains.iter_mut().for_each(|domain| domain.memory = None);
+            }
+            Effect::Uplinks => {
+                let places = Arc::make_mut(&mut other.places);
+                places.groups.iter_mut().for_each(|group| group.uplink = None);
+            }
             Effect::InCache => other.core.in_cache = None,
             Effect::Threads => other.core.threads = other.core.threads.apart(),
             Effect::MemorySharing => other.core.memory_sharing = MemorySharing::Placed,
@@ -228,6 +243,18 @@ mod tests {
                 assert!(stated.without(other) != Some(plain.clone()), "{key} by {}", other.name());
             }
         }
+    }
+
+    #[test]
+    fn uplinks_and_memories_of_domains_can_be_switched_off() {
+        let rack = "places.rack={nodes=2,uplink_bandwidth=\"9 GB/s\"}";
+        let machine_with = machine(&["inter_node.contention=fair", rack]);
+        let without = machine_with.without(Effect::Uplinks).unwrap();
+        assert_eq!(without, machine(&["inter_node.contention=fair", "places.rack={nodes=2}"]));
+        assert_eq!(without.without(Effect::Uplinks), None);
+        let numa = machine(&["places.numa={cores=8,memory_bandwidth=\"9 GB/s\"}"]);
+        let without = numa.without(Effect::Memory).unwrap();
+        assert_eq!((without.places.memory(), without.core.cmp_memory), (None, Bandwidth::MAX));
     }
 
     #[test]

@@ -132,6 +132,7 @@ fn by_group(group: &NodeGroup, nodes: u32, per_node: u64, ranks: u32) -> Vec<u32
 
 #[cfg(test)]
 mod tests {
+    use super::super::placement::Placement;
     use super::super::places::Members;
     use super::*;
     use crate::units::SimSpan;
@@ -182,6 +183,18 @@ mod tests {
             twice.sort_unstable();
             assert_eq!(twice, every.iter().flat_map(|site| [*site; 2]).collect::<Vec<_>>(), "{name}");
             assert_eq!(map_by.sites(SHAPE, 1, 40, None, true).unwrap().len(), 40);
+        }
+    }
+
+    /// `--map-by core`, `node` and `cmp` are `--placement block`, `cyclic` and `socket`.
+    #[test]
+    fn places_of_every_machine_have_the_order_of_the_placements() {
+        let shape = Shape { nodes: 3, cmps: 2, cores: 4 };
+        for (name, placement) in [("core", Placement::Block), ("node", Placement::Cyclic), ("cmp", Placement::Socket)] {
+            for ranks in [1, 5, 23, 24] {
+                let sites = MapBy::named(name, shape, &Places::default()).unwrap().sites(shape, 1, ranks, None, false);
+                assert_eq!(sites, placement.sites(shape, ranks, false), "{name}, {ranks} ranks");
+            }
         }
     }
 

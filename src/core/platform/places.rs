@@ -171,10 +171,17 @@ impl Places {
             Level::InterCmp => None,
             Level::InterNode => {
                 let [from, to] = [from, to].map(|core| core / (shape.cmps * shape.cores));
-                let common = self.groups.iter().position(|group| group.of(from) == group.of(to));
-                Some(self.domains.len() + common.unwrap_or(self.groups.len()))
+                Some(self.domains.len() + self.left_groups(from, to).count())
             }
         }
+    }
+
+    /// Returns the kinds of groups that a message between two nodes leaves and enters, smallest groups first: those
+    /// without a group that contains both nodes.
+    #[inline]
+    pub fn left_groups(&self, from: u32, to: u32) -> impl DoubleEndedIterator<Item = &NodeGroup> + Clone {
+        let common = self.groups.iter().position(|group| group.of(from) == group.of(to));
+        self.groups[..common.unwrap_or(self.groups.len())].iter()
     }
 
     /// Returns the latency that uplinks add to a message between nodes of `class`. The message leaves and enters one

@@ -152,12 +152,12 @@ impl NodeMemory {
     /// The next node, which has ranks at these places, in order.
     fn add(&mut self, platform: &Platform, copies: Option<CopyMemory>, ranks: &[(RankLocation, Site)]) {
         let rates = &platform.core;
-        // Of each core: its CMP, and how many hardware threads compute there, each how much slower.
-        let cores: Vec<(u32, f64)> = ranks
+        // Site of each core, and number of hardware threads that compute there, less their mutual slowdown.
+        let cores: Vec<(Site, f64)> = ranks
             .chunk_by(|(_, a), (_, b)| a == b)
             .map(|core| {
                 let ranks = core.len() as u32;
-                (core[0].1.cmp, f64::from(rates.threads.busy(ranks)) / rates.threads.factor(ranks))
+                (core[0].1, f64::from(rates.threads.busy(ranks)) / rates.threads.factor(ranks))
             })
             .collect();
         let factor = platform.conditions.nodes.memory(ranks[0].1.node);
@@ -182,7 +182,7 @@ impl NodeMemory {
         let sites: Vec<Site> = ranks.iter().map(|(_, site)| *site).collect();
         let all = rates.threads.places(&sites).len() as f64;
         let asking = |cmp: Option<u32>| -> f64 {
-            cores.iter().filter(|core| cmp.is_none_or(|cmp| core.0 == cmp)).map(|core| core.1).sum()
+            cores.iter().filter(|core| cmp.is_none_or(|cmp| core.0.cmp == cmp)).map(|core| core.1).sum()
         };
         let node_is_full = asking(None) * computing + all * most_copied * heavier(copy_weights[1]) > of_node as f64;
         let first = self.shared.len() as u32;
@@ -194,10 +194,8 @@ impl NodeMemory {
             in_domains = (0..domain.per_node(platform.shape))
                 .map(|at| (at * domain.cores / platform.shape.cores, 0.0))
                 .collect();
-            for core in ranks.chunk_by(|(_, a), (_, b)| a == b) {
-                let ranks = core.len() as u32;
-                in_domains[domain.of(platform.shape, core[0].1) as usize].1 +=
-                    f64::from(rates.threads.busy(ranks)) / rates.threads.factor(ranks);
+            for (site, threads) in &cores {
+                in_domains[domain.of(platform.shape, *site) as usize].1 += threads;
             }
         }
         let of_domain = platform.places.memory().map_or(NO_LIMIT, |(_, bandwidth)| limit(bandwidth));

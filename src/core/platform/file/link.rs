@@ -32,17 +32,17 @@ const MOST_INTERVALS: usize = u16::MAX as usize;
 pub(super) struct LinkFile {
     contention: Option<Contention>,
     eager_threshold: Option<Bytes>,
-    handshake: Option<SimSpan>,
-    latency: Option<PerLoad<SimSpan>>,
-    bandwidth: Option<PerLoad<Bandwidth>>,
-    send_overhead: Option<SimSpan>,
-    recv_overhead: Option<SimSpan>,
-    send_bandwidth: Option<Bandwidth>,
-    recv_bandwidth: Option<Bandwidth>,
-    gap: Option<SimSpan>,
-    copy_bandwidth: Option<Bandwidth>,
-    copy_count: Option<u32>,
-    loads: Option<Vec<u32>>,
+    pub handshake: Option<SimSpan>,
+    pub latency: Option<PerLoad<SimSpan>>,
+    pub bandwidth: Option<PerLoad<Bandwidth>>,
+    pub send_overhead: Option<SimSpan>,
+    pub recv_overhead: Option<SimSpan>,
+    pub send_bandwidth: Option<Bandwidth>,
+    pub recv_bandwidth: Option<Bandwidth>,
+    pub gap: Option<SimSpan>,
+    pub copy_bandwidth: Option<Bandwidth>,
+    pub copy_count: Option<u32>,
+    pub loads: Option<Vec<u32>>,
     copies: Option<Copies>,
     capacity: Option<Bandwidth>,
     duplex: Option<Bandwidth>,
@@ -56,31 +56,15 @@ pub(super) struct LinkFile {
     unexpected_copy_bandwidth: Option<Bandwidth>,
     latency_factor: Option<Factor>,
     bandwidth_factor: Option<Factor>,
-    interval: Option<Vec<IntervalFile>>,
+    pub interval: Option<Vec<IntervalFile>>,
 }
 
 /// Entry of `[[inter_node.interval]]` (a size interval); missing values are the values of the level.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct IntervalFile {
     above: Option<Bytes>,
     up_to: Option<Bytes>,
-    latency: Option<PerLoad<SimSpan>>,
-    bandwidth: Option<PerLoad<Bandwidth>>,
-    send_overhead: Option<SimSpan>,
-    recv_overhead: Option<SimSpan>,
-    send_bandwidth: Option<Bandwidth>,
-    recv_bandwidth: Option<Bandwidth>,
-    gap: Option<SimSpan>,
-    copy_bandwidth: Option<Bandwidth>,
-    copy_count: Option<u32>,
-    loads: Option<Vec<u32>>,
-}
-
-/// Costs of messages that a place (a domain of cores or a group of nodes) may state instead of the costs of the level.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct CostKeys {
-    pub handshake: Option<SimSpan>,
     pub latency: Option<PerLoad<SimSpan>>,
     pub bandwidth: Option<PerLoad<Bandwidth>>,
     pub send_overhead: Option<SimSpan>,
@@ -91,48 +75,9 @@ pub(super) struct CostKeys {
     pub copy_bandwidth: Option<Bandwidth>,
     pub copy_count: Option<u32>,
     pub loads: Option<Vec<u32>>,
-    pub interval: Option<Vec<IntervalFile>>,
-}
-
-/// Replaces a value of a level, and of the level's size intervals, by the value of a place.
-macro_rules! replace {
-    ($level:ident, $costs:ident, $intervals:ident: $($key:ident)*) => {
-        $(if $costs.$key.is_some() {
-            $level.$key.clone_from(&$costs.$key);
-            if !$intervals {
-                $level.interval.iter_mut().flatten().for_each(|interval| interval.$key = None);
-            }
-        })*
-    };
 }
 
 impl LinkFile {
-    /// Returns the link of messages whose least common place is `place` and states these costs. Size intervals of the
-    /// place replace all size intervals of the level. Any other value of the place replaces the value of every size
-    /// interval. Values that the place does not state are the values of the level.
-    pub fn link_of_place(
-        &self,
-        document: &Document,
-        level: Level,
-        cmps: u32,
-        place: &str,
-        costs: &CostKeys,
-    ) -> Result<Link, ConfigError> {
-        let mut file = self.clone();
-        let has_intervals = costs.interval.is_some();
-        if has_intervals {
-            file.interval.clone_from(&costs.interval);
-        }
-        replace!(file, costs, has_intervals: latency bandwidth send_overhead recv_overhead send_bandwidth recv_bandwidth
-            gap copy_bandwidth copy_count loads);
-        if costs.handshake.is_some() || costs.latency.is_some() || has_intervals {
-            // Control messages cross the same distance as data, so the handshake of the level does not apply to the
-            // messages of a place.
-            file.handshake = costs.handshake;
-        }
-        file.link_at(document, level, cmps, &format!("places.{place}"))
-    }
-
     /// Returns the factor on all latencies of the level.
     pub fn latency_factor(&self) -> Factor {
         self.latency_factor.unwrap_or(Factor(1.0))
@@ -150,7 +95,7 @@ impl LinkFile {
     }
 
     /// Creates the link as [`LinkFile::link`]; error messages name `table` as the position of the costs.
-    fn link_at(&self, document: &Document, level: Level, cmps: u32, table: &str) -> Result<Link, ConfigError> {
+    pub fn link_at(&self, document: &Document, level: Level, cmps: u32, table: &str) -> Result<Link, ConfigError> {
         let contention = self.contention.unwrap_or(match level {
             Level::IntraCmp | Level::InterCmp => Contention::Ideal,
             Level::InterNode => Contention::Share,

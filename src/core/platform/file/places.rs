@@ -11,7 +11,8 @@ use crate::config::{ConfigError, Document, Lines};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::super::{Contention, Domain, Level, Link, Members, NodeGroup, PairClasses, Places, Shape};
-use super::link::{CostKeys, LinkFile};
+use super::link::{IntervalFile, LinkFile};
+use super::values::PerLoad;
 
 /// Names of the places that every machine has.
 const RESERVED: [&str; 5] = ["core", "cmp", "socket", "node", "machine"];
@@ -32,8 +33,8 @@ pub(super) struct PlaceFile {
     uplink_latency: Option<SimSpan>,
     uplink_bandwidth: Option<Bandwidth>,
     handshake: Option<SimSpan>,
-    latency: Option<super::values::PerLoad<SimSpan>>,
-    bandwidth: Option<super::values::PerLoad<Bandwidth>>,
+    latency: Option<PerLoad<SimSpan>>,
+    bandwidth: Option<PerLoad<Bandwidth>>,
     send_overhead: Option<SimSpan>,
     recv_overhead: Option<SimSpan>,
     send_bandwidth: Option<Bandwidth>,
@@ -42,7 +43,7 @@ pub(super) struct PlaceFile {
     copy_bandwidth: Option<Bandwidth>,
     copy_count: Option<u32>,
     loads: Option<Vec<u32>>,
-    interval: Option<Vec<super::link::IntervalFile>>,
+    interval: Option<Vec<IntervalFile>>,
 }
 
 /// Key `nodes` of a place: `nodes = 16` or `nodes = "FILE"`.
@@ -54,21 +55,33 @@ enum NodesKey {
 }
 
 /// The places of a machine, and the costs of messages between cores whose least common place is one of these places.
-pub(super) struct StatedPlaces {
+pub(super) struct StatedPlaces<'a> {
     pub places: Places,
-    /// Stated costs of each kind of domain, then of each kind of group.
-    costs: Vec<Option<CostKeys>>,
+    /// Table of each kind of domain, then of each kind of group.
+    files: Vec<&'a PlaceFile>,
 }
 
-impl StatedPlaces {
+/// Replaces a value of a level, and of the level's size intervals, by the value of a place.
+macro_rules! replace {
+    ($level:ident, $place:expr, $($key:ident)*) => {
+        $(if $place.$key.is_some() {
+            $level.$key.clone_from(&$place.$key);
+            if $place.interval.is_none() {
+                $level.interval.iter_mut().flatten().for_each(|interval| interval.$key = None);
+            }
+        })*
+    };
+}
+
+impl<'a> StatedPlaces<'a> {
     /// Reads and checks all places of a machine of `shape`. `between` is the level between nodes. A relative file name
     /// is relative to the directory of the platform file.
     pub fn read(
         document: &Document,
-        stated: &BTreeMap<String, PlaceFile>,
+        stated: &'a BTreeMap<String, PlaceFile>,
         shape: Shape,
         between: (&LinkFile, Contention),
-    ) -> Result<StatedPlaces, ConfigError> {
+    ) -> Result<StatedPlaces<'a>, ConfigError> {
         let (mut domains, mut groups) = (Vec::new(), Vec::new());
         for (name, place) in stated {
             if RESERVED.contains(&name.as_str()) {
@@ -111,13 +124,12 @@ impl StatedPlaces {
         for pair in groups.windows(2) {
             check_groups(document, &pair[0].0, &pair[1].0, shape.nodes)?;
         }
-        let costs = domains.iter().map(|(_, place)| place.costs()).chain(groups.iter().map(|(_, place)| place.costs()));
-        let costs = costs.collect();
+        let files = domains.iter().map(|(_, place)| *place).chain(groups.iter().map(|(_, place)| *place)).collect();
         let places = Places {
             domains: domains.into_iter().map(|(domain, _)| domain).collect(),
             groups: groups.into_iter().map(|(group, _)| group).collect(),
         };
-        Ok(StatedPlaces { places, costs })
+        Ok(StatedPlaces { places, files })
     }
 
     /// Returns the costs of messages by the least common place of the two cores, if these costs differ from the costs
@@ -136,7 +148,7 @@ impl StatedPlaces {
         let names = domains.iter().map(|domain| &domain.name).chain(groups.iter().map(|group| &group.name));
         let names: Vec<&String> = names.collect();
         let has_latency = groups.iter().any(|group| group.uplink_latency > SimSpan::ZERO);
-        if self.costs.iter().all(Option::is_none) && !has_latency {
+        if !self.files.iter().any(|place| place.states_costs()) && !has_latency {
             return Ok(None);
         }
         let mut of_classes = Vec::with_capacity(self.places.classes());
@@ -146,8 +158,8 @@ impl StatedPlaces {
             let mut larger = usual.clone();
             let mut of_level = Vec::new();
             for place in range.rev() {
-                if let Some(costs) = &self.costs[place] {
-                    larger = file.link_of_place(document, level, shape.cmps, names[place], costs)?;
+                if self.files[place].states_costs() {
+                    larger = self.files[place].link(document, (level, file), shape.cmps, names[place])?;
                 }
                 of_level.push(larger.clone());
             }
@@ -223,23 +235,40 @@ impl PlaceFile {
         Ok(NodeGroup { name: name.to_owned(), members, uplink_latency, uplink })
     }
 
-    /// Returns the costs that the place states; `None` if the place states no costs.
-    fn costs(&self) -> Option<CostKeys> {
-        let costs = CostKeys {
-            handshake: self.handshake,
-            latency: self.latency.clone(),
-            bandwidth: self.bandwidth.clone(),
-            send_overhead: self.send_overhead,
-            recv_overhead: self.recv_overhead,
-            send_bandwidth: self.send_bandwidth,
-            recv_bandwidth: self.recv_bandwidth,
-            gap: self.gap,
-            copy_bandwidth: self.copy_bandwidth,
-            copy_count: self.copy_count,
-            loads: self.loads.clone(),
-            interval: self.interval.clone(),
-        };
-        (costs != CostKeys::default()).then_some(costs)
+    /// Returns true if the place states costs of messages.
+    fn states_costs(&self) -> bool {
+        let PlaceFile { send_overhead, recv_overhead, send_bandwidth, recv_bandwidth, gap, copy_bandwidth, .. } = self;
+        [self.handshake, *send_overhead, *recv_overhead, *gap].iter().any(Option::is_some)
+            || [*send_bandwidth, *recv_bandwidth, *copy_bandwidth].iter().any(Option::is_some)
+            || self.latency.is_some()
+            || self.bandwidth.is_some()
+            || self.copy_count.is_some()
+            || self.loads.is_some()
+            || self.interval.is_some()
+    }
+
+    /// Returns the link of messages whose least common place is the place `name`, which lies within `level`. Size
+    /// intervals of the place replace all size intervals of the level. Any other value of the place replaces the value
+    /// of every size interval. Values that the place does not state are the values of the level.
+    fn link(
+        &self,
+        document: &Document,
+        (level, usual): (Level, &LinkFile),
+        cmps: u32,
+        name: &str,
+    ) -> Result<Link, ConfigError> {
+        let mut file = usual.clone();
+        if self.interval.is_some() {
+            file.interval.clone_from(&self.interval);
+        }
+        replace!(file, self, latency bandwidth send_overhead recv_overhead send_bandwidth recv_bandwidth gap
+            copy_bandwidth copy_count loads);
+        if self.handshake.is_some() || self.latency.is_some() || self.interval.is_some() {
+            // Control messages cross the same distance as data, so the handshake of the level does not apply to the
+            // messages of a place.
+            file.handshake = self.handshake;
+        }
+        file.link_at(document, level, cmps, &format!("places.{name}"))
     }
 }
 

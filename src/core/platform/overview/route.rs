@@ -120,10 +120,9 @@ impl Platform {
         if is_fair && occupancy.duplex.is_some() {
             route.add(RouteResource::Duplex, out, occupancy.duplex);
         }
-        let left: Vec<_> =
-            self.places.groups.iter().take_while(|group| group.of(from.node) != group.of(to.node)).collect();
-        let out_of = left.iter().map(|group| (RouteResource::UplinkOut, *group, from));
-        let into_of = left.iter().rev().map(|group| (RouteResource::UplinkIn, *group, to));
+        let left = self.places.left_groups(from.node, to.node);
+        let out_of = left.clone().map(|group| (RouteResource::UplinkOut, group, from));
+        let into_of = left.rev().map(|group| (RouteResource::UplinkIn, group, to));
         let mut uplinks: Vec<_> = out_of
             .chain(into_of)
             .filter(|(_, group, _)| group.uplink.is_some() || group.uplink_latency > SimSpan::ZERO)
