@@ -45,6 +45,13 @@ impl Group {
         }
     }
 
+    /// Creates the group with the members `ranks`, in this order. Returns `None` if a rank occurs twice.
+    pub fn of_distinct(ranks: Vec<Rank>) -> Option<Self> {
+        let mut sorted = ranks.clone();
+        sorted.sort_unstable();
+        sorted.is_sorted_by(|a, b| a < b).then(|| Group::from_ranks(ranks))
+    }
+
     /// Number of members of the group.
     pub fn size(&self) -> u32 {
         match self {

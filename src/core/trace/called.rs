@@ -82,12 +82,7 @@ impl Members {
             return Ok(Group::Strided { first, stride, size });
         }
         let members = (0..count).map(|_| Ok(reader.at_most(last, "a rank")? as u32)).collect::<Result<Vec<_>, _>>()?;
-        let mut sorted = members.clone();
-        sorted.sort_unstable();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(reader.error("expected members that differ"));
-        }
-        Ok(Group::from_ranks(members))
+        Group::of_distinct(members).ok_or_else(|| reader.error("expected members that differ"))
     }
 }
 

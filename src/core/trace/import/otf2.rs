@@ -170,7 +170,8 @@ impl Definitions {
                         while words.peek().is_some() {
                             list.push(number(words, "a rank")? as Rank);
                         }
-                        CommMembers::Group(Group::from_ranks(list))
+                        let group = Group::of_distinct(list);
+                        CommMembers::Group(group.ok_or_else(|| words.error("expected members that differ"))?)
                     }
                 };
                 self.comms.insert(of, members);
@@ -256,12 +257,8 @@ impl Definitions {
         }
         for (of, members) in &self.comms {
             let CommMembers::Group(group) = members else { continue };
-            let mut sorted: Vec<Rank> = group.ranks().collect();
-            sorted.sort_unstable();
-            let differ = sorted.windows(2).all(|pair| pair[0] != pair[1]);
-            if !differ || sorted.last().is_none_or(|last| *last as usize >= ranks) {
-                let most = ranks - 1;
-                return Err(error(format!("communicator {of}: expected members that differ, up to rank {most}")));
+            if group.ranks().max().is_none_or(|last| last as usize >= ranks) {
+                return Err(error(format!("communicator {of}: expected members up to rank {}", ranks - 1)));
             }
         }
         Ok(())

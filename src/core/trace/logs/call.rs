@@ -181,13 +181,7 @@ fn new_comm(reader: &mut TraceReader<'_>) -> Result<Option<Box<NewComm>>, TraceE
         Group::Strided { first, stride: step, size }
     } else {
         let members: Result<Vec<u32>, _> = (0..size).map(|_| Ok(reader.at_most(MOST, "a rank")? as u32)).collect();
-        let members = members?;
-        let mut sorted = members.clone();
-        sorted.sort_unstable();
-        if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(reader.error("expected each member of a communicator once"));
-        }
-        Group::from_ranks(members)
+        Group::of_distinct(members?).ok_or_else(|| reader.error("expected each member of a communicator once"))?
     };
     Ok(Some(Box::new(NewComm { number: number - 1, key, group })))
 }
