@@ -50,7 +50,7 @@ const UNSAFE: &[&str] = &[
     "src/core/rank/fiber.rs",
     "src/core/rank/fiber/float.rs",
     "src/core/engine/prefetch.rs",
-    "src/core/engine/flows/limit_counts.rs",
+    "src/core/engine/resource/flows/limit_counts.rs",
     "src/core/engine/transport/processes",
     // The MPI library of the host.
     "src/host_mpi",

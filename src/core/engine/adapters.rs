@@ -10,9 +10,9 @@ use crate::platform::{Level, Platform, Rails, Row};
 use crate::profile::Resource;
 use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
-use super::flows::Flows;
 use super::network::RankLocation;
-use super::port::Port;
+use super::resource::flows::Flows;
+use super::resource::port::Port;
 
 /// The adapters of a worker's nodes.
 #[derive(Debug, Default)]

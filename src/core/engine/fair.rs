@@ -20,13 +20,13 @@ use super::adapters::Adapters;
 use super::chunked_vec::ChunkedVec;
 use super::delays::Delays;
 use super::event::{EventKey, InFlightMessage};
-use super::flows::{
-    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, ResourceKind, SlotGrid,
-};
 use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::{Flight, RankLocation};
 use super::prefetch::prefetch;
+use super::resource::flows::{
+    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, ResourceKind, SlotGrid,
+};
 use super::state::TargetRank;
 use super::transport::Batch;
 pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome, head_delays, packed};

@@ -16,9 +16,7 @@ mod ahead;
 mod blocks;
 mod buffers;
 mod caches;
-mod code;
 mod nodes;
-mod shares;
 mod stated;
 
 use std::cmp::Reverse;
@@ -37,6 +35,8 @@ use super::event::{EventKey, EventKind};
 use super::lp::LogicalProcess;
 use super::network::RankLocation;
 use super::paths::PathSlot;
+pub(super) use super::resource::shares::COPY;
+use super::resource::shares::Moves;
 use super::state::TargetRank;
 use ahead::CopyAhead;
 pub(super) use ahead::landed;
@@ -45,8 +45,6 @@ pub(super) use buffers::BufferPair;
 use caches::{BufferKey, Cache};
 pub(super) use nodes::NodeMemory;
 use nodes::{NO_LIMIT, domain_memory};
-pub(super) use shares::COPY;
-use shares::Moves;
 use stated::StatedBuffers;
 pub(super) use stated::StatedPair;
 

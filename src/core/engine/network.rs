@@ -12,7 +12,7 @@ use crate::profile::{SharesChanged, TransferParts};
 use crate::rank::Rank;
 use crate::units::{Bytes, SimSpan, SimTime};
 
-use super::port::Port;
+use super::resource::port::Port;
 
 /// Location of a rank, and the worker that owns the rank. The struct is compact, because each message reads the
 /// location of its destination.

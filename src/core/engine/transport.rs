@@ -25,9 +25,9 @@ use crate::rank::Payload;
 use super::activity::ClockPoint;
 use super::delays::Charges;
 use super::event::Event;
-use super::flows::FlowUpdate;
 use super::paths::{Path, Paths};
 use super::payloads::{PayloadSlot, Payloads};
+use super::resource::flows::FlowUpdate;
 
 pub(super) use threads::{ExchangeBuffers, ThreadsTransport};
 

@@ -8,8 +8,8 @@ use crate::units::{Bytes, SimSpan, SimTime};
 
 use super::super::delays::Delays;
 use super::super::event::{EventKey, InFlightMessage};
-use super::super::flows::EndedFlow;
 use super::super::paths::PathSlot;
+use super::super::resource::flows::EndedFlow;
 
 /// Record of a transfer between nodes whose end is unknown, or whose end is known but whose receive is not yet posted.
 /// The record occupies two cache lines.

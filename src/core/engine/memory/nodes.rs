@@ -13,9 +13,9 @@ use crate::units::{Bandwidth, Bytes, SimSpan, SimTime};
 use super::super::event::EventKind;
 use super::super::lp::LogicalProcess;
 use super::super::network::RankLocation;
+use super::super::resource::code_clock::CodeClock;
+use super::super::resource::shares::{Moves, Owner, Shares};
 use super::super::state::TargetRank;
-use super::code::CodeClock;
-use super::shares::{Moves, Owner, Shares};
 
 /// More than any memory moves.
 pub(super) const NO_LIMIT: u64 = 1 << 50;

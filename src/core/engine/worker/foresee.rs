@@ -6,8 +6,8 @@ use crate::units::SimTime;
 use super::Worker;
 use crate::engine::event::EventKind;
 use crate::engine::fair::TransferConsumer;
-use crate::engine::flows::EndedFlow;
 use crate::engine::prefetch::prefetch;
+use crate::engine::resource::flows::EndedFlow;
 
 /// Number of bytes of a rank's state that are prefetched before the event of the rank is handled.
 const PREFETCHED: usize = 1024;

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::engine::activity::ClockPoint;
 use crate::engine::delays::Charges;
 use crate::engine::event::Event;
-use crate::engine::flows::FlowUpdate;
 use crate::engine::paths::Path;
 use crate::engine::payloads::PayloadSlot;
+use crate::engine::resource::flows::FlowUpdate;
 use crate::engine::transport::Batch;
 use crate::rank::{Data, EarlyMessage, Rank};
 

@@ -37,19 +37,19 @@ use smallvec::SmallVec;
 use crate::platform::Occupancy;
 use crate::units::{SimSpan, SimTime};
 
-pub(super) use bundles::{BundleKey, LostBytes};
+pub(in crate::engine) use bundles::{BundleKey, LostBytes};
 use bundles::{Bundles, ELSEWHERE, PACE};
-pub(super) use grid::SlotGrid;
-pub(super) use judge::SUPERSTEPS;
+pub(in crate::engine) use grid::SlotGrid;
+pub(in crate::engine) use judge::SUPERSTEPS;
 use pending_flows::PendingFlows;
-pub(super) use resources::ResourceKind;
+pub(in crate::engine) use resources::ResourceKind;
 use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
 use tournament_tree::TournamentTree;
-pub(super) use uplinks::GroupUplinks;
+pub(in crate::engine) use uplinks::GroupUplinks;
 
 /// What a worker tells another of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum FlowUpdate {
+pub(in crate::engine) enum FlowUpdate {
     /// A flow will start at `head` and counts from `slot`, both in picoseconds.
     Starts { bundle: BundleKey, slot: u64, head: u64 },
     /// A flow ends before the next slot.
@@ -60,7 +60,7 @@ pub(super) enum FlowUpdate {
 
 /// What of the machine flows need.
 #[derive(Clone, Debug)]
-pub(super) struct FlowConfig {
+pub(in crate::engine) struct FlowConfig {
     /// The first node of each worker.
     pub first_node: Vec<u32>,
     /// This worker.
@@ -83,7 +83,7 @@ impl FlowConfig {
 
 /// The flows that pass a worker's resources.
 #[derive(Debug)]
-pub(super) struct Flows {
+pub(in crate::engine) struct Flows {
     wires: FlowConfig,
     resources: Resources,
     bundles: Bundles,
@@ -116,7 +116,7 @@ pub(super) struct Flows {
 
 /// What is known of a flow when it starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FlowStart {
+pub(in crate::engine) enum FlowStart {
     /// It ends then, before the next slot; what it takes longer than alone is lost at this part of [`LostBytes`].
     Ends(SimTime, Option<usize>),
     /// [`Flows::settle`] will tell. The flows of its bundle had lost so much before.
@@ -125,7 +125,7 @@ pub(super) enum FlowStart {
 
 /// A flow whose end is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EndedFlow {
+pub(in crate::engine) struct EndedFlow {
     pub end: SimTime,
     pub ticket: u32,
     /// What the flows of its bundle have lost by then, and their pace.
@@ -135,7 +135,7 @@ pub(super) struct EndedFlow {
 
 /// What it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct FlowCounts {
+pub(in crate::engine) struct FlowCounts {
     pub slots: u64,
     pub supersteps: u64,
     /// Slots that were left before levels had settled.

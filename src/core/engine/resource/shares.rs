@@ -20,17 +20,17 @@ const PARTS: u64 = 1_000_000;
 
 /// What a flow moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each of
 /// its own.
-pub(super) type Moves = SmallVec<[(u32, u64); 3]>;
+pub(in crate::engine) type Moves = SmallVec<[(u32, u64); 3]>;
 
 /// Whose a flow is: the rank, and its task that computes, or [`COPY`].
-pub(in super::super) type Owner = (Rank, u32);
+pub(in crate::engine) type Owner = (Rank, u32);
 
 /// The core's copying.
-pub(in super::super) const COPY: u32 = u32::MAX;
+pub(in crate::engine) const COPY: u32 = u32::MAX;
 
 /// The flows under way on a node.
 #[derive(Debug)]
-pub(super) struct Shares {
+pub(in crate::engine) struct Shares {
     /// Bytes a second of each memory: of the CMPs, then of the node.
     capacity: Vec<u64>,
     /// What is left of it while rates are found, and the weight of the flows that still rise.

@@ -13,7 +13,7 @@ const FULL: u64 = 1 << 32;
 
 /// The blocks of code that are under way on a CMP, all at the same speed.
 #[derive(Debug)]
-pub(super) struct CodeClock {
+pub(in crate::engine) struct CodeClock {
     /// The speed where 1, 2, … compute.
     speeds: Vec<u64>,
     /// What each block has done that has been there from the beginning: speeds times picoseconds.
