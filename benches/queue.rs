@@ -9,16 +9,18 @@ use std::collections::BinaryHeap;
 use std::time::Instant;
 
 use mcpsim::units::SimTime;
-use mcpsim::{rank, units};
 use priority_queue::PriorityQueue;
 
+// The source file names the package of these modules.
+extern crate mcpsim as mcpsim_base;
+
 /// Source file of the queue, which is not a public part of the library.
-#[path = "../src/core/engine/queue.rs"]
+#[path = "../src/engine/queue.rs"]
 #[allow(dead_code)]
 mod queue;
 
 /// Prefetching module, which the queue uses.
-#[path = "../src/core/engine/prefetch.rs"]
+#[path = "../src/engine/prefetch.rs"]
 mod prefetch;
 
 /// The part of the engine's event module that the queue uses.

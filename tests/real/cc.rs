@@ -314,7 +314,7 @@ fn many_at_once_make_one_kit_and_a_broken_one_is_mended() {
 
 #[test]
 fn the_header_has_the_values_of_the_host() {
-    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/core/mpi/abi.rs")).unwrap();
+    let source = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mpi/abi.rs")).unwrap();
     let constants = source.lines().filter_map(|line| {
         let (name, rest) = line.strip_prefix("pub const MPI_")?.split_once(':')?;
         Some((name, rest.split_once("= ")?.1.trim_end_matches(';')))

@@ -1,11 +1,11 @@
 //! Simulated machines of round numbers for tests and benches, whose times can be computed by hand.
 //!
-//! The package `test_support` has no programs and no events. The unit tests of `mcpsim-core` include this file as a
-//! module: a separate package would use other types of `mcpsim-core` than the unit tests.
+//! The package `test_support` has no programs and no events. The unit tests of `mcpsim-base` include this file as a
+//! module: a separate package would use other types of `mcpsim-base` than the unit tests.
 
-use mcpsim_core::config::{Document, Override};
-use mcpsim_core::platform::{CollectiveRules, Contention, CoreRates, Level, Link, Platform, Row, Shape};
-use mcpsim_core::units::{Bandwidth, Bytes, Rate, SimSpan};
+use mcpsim_base::config::{Document, Override};
+use mcpsim_base::platform::{CollectiveRules, Contention, CoreRates, Level, Link, Platform, Row, Shape};
+use mcpsim_base::units::{Bandwidth, Bytes, Rate, SimSpan};
 
 /// Returns a time span of `count` nanoseconds.
 pub fn ns(count: u64) -> SimSpan {

@@ -27,6 +27,9 @@ const ORDER: [&str; 21] = [
     "cli",
 ];
 
+/// Packages that are one module.
+const PACKAGES: [&str; 6] = ["engine/", "mpi/", "host_mpi/", "matrices/", "measure/", "revisions/"];
+
 /// Greatest percentage of all Rust lines in `src` that one module may have.
 const LARGEST_PERCENT: usize = 15;
 
@@ -47,23 +50,23 @@ const CLOCKS: [(&str, &str); 0] = [];
 /// an attribute.
 const UNSAFE: &[&str] = &[
     // Coroutines on separate stacks.
-    "src/core/rank/fiber.rs",
-    "src/core/rank/fiber/float.rs",
-    "src/core/engine/prefetch.rs",
-    "src/core/engine/resource/flows/limit_counts.rs",
-    "src/core/engine/transport/processes",
+    "src/base/rank/fiber.rs",
+    "src/base/rank/fiber/float.rs",
+    "src/engine/prefetch.rs",
+    "src/engine/resource/flows/limit_counts.rs",
+    "src/engine/transport/processes",
     // The MPI library of the host.
     "src/host_mpi",
     // Datatypes of a real MPI library.
     "src/cli/measure/datatypes.rs",
     // Access to data of C programs by datatypes and operations.
-    "src/core/mpi/datatype.rs",
-    "src/core/mpi/datatype/external.rs",
-    "src/core/mpi/datatype/movement.rs",
-    "src/core/mpi/datatype/walk.rs",
-    "src/core/mpi/op.rs",
-    "src/core/mpi/op/arithmetic.rs",
-    "src/core/mpi/op/long_double.rs",
+    "src/mpi/datatype.rs",
+    "src/mpi/datatype/external.rs",
+    "src/mpi/datatype/movement.rs",
+    "src/mpi/datatype/walk.rs",
+    "src/mpi/op.rs",
+    "src/mpi/op/arithmetic.rs",
+    "src/mpi/op/long_double.rs",
     // Machine code that is loaded into memory.
     "src/real/cc/sysroot.rs",
     "src/real/loader/backtrace.rs",
@@ -147,10 +150,10 @@ fn has_word(line: &str, word: &str) -> bool {
     })
 }
 
-/// Returns the path of a file within its crate, whose root is `src/core`, `src/real` or `src`. (`src/matrices`,
-/// `src/measure` and `src/revisions` count as modules of `src`.)
+/// Returns the path of a file within its crate, whose root is `src/base`, `src/core`, `src/real` or `src`. (Other
+/// packages count as modules of `src`.)
 fn in_crate(path: &str) -> Option<&str> {
-    ["src/core/", "src/real/", "src/"].iter().find_map(|root| path.strip_prefix(root))
+    ["src/base/", "src/core/", "src/real/", "src/"].iter().find_map(|root| path.strip_prefix(root))
 }
 
 /// Returns the position in [`ORDER`] of the module of the file at `path`; `None` for `lib.rs` and `main.rs`.
@@ -195,7 +198,10 @@ pub fn module_order(path: &str, text: &str) -> Vec<Finding> {
             }
         }
     };
-    for root in ["crate::", "mcpsim::", "mcpsim_core::", "mcpsim_real::"] {
+    // The root of a package that is one module has no other modules.
+    let is_package = PACKAGES.iter().any(|package| path.starts_with(package));
+    let own_root = if is_package { None } else { Some("crate::") };
+    for root in own_root.into_iter().chain(["mcpsim::", "mcpsim_base::", "mcpsim_core::", "mcpsim_real::"]) {
         code.match_indices(root).for_each(|(at, _)| look(at + root.len()));
     }
     let mut rest = 0;
@@ -376,11 +382,13 @@ mod tests {
     #[test]
     fn a_use_of_a_module_to_the_right_is_caught_in_every_form() {
         let text = "use crate::units::Bytes;\n/// Like [`crate::cli::main`].\nuse crate::report::json;\nuse crate::{\n    units::{Bytes, cli},\n    app::App,\n};\nlet x = crate::study::run();\n";
-        let findings = module_order("src/core/engine/a.rs", text);
-        assert_eq!(findings[0].what, "engine uses report, which is to its right");
+        let findings = module_order("src/base/rank/a.rs", text);
+        assert_eq!(findings[0].what, "rank uses report, which is to its right");
         assert_eq!(lines(findings), [3, 6, 8]);
-        assert_eq!(lines(module_order("src/core/engine/a.rs", "use super::super::cli;\nuse super::cli;\n")), [1]);
-        assert_eq!(lines(module_order("src/core/engine.rs", "use super::cli;\nuse super::units;\n")), [1]);
+        assert_eq!(lines(module_order("src/base/rank/a.rs", "use super::super::cli;\nuse super::cli;\n")), [1]);
+        assert_eq!(lines(module_order("src/base/rank.rs", "use super::cli;\nuse super::units;\n")), [1]);
+        // The root of this package is the module `engine`.
+        assert_eq!(lines(module_order("src/engine/a.rs", "use crate::report;")), [0usize; 0]);
         assert_eq!(lines(module_order("src/cli/a.rs", "use crate::engine::Outcome;")), [0usize; 0]);
         assert_eq!(lines(module_order("src/lib.rs", "use crate::cli;")), [0usize; 0]);
     }
@@ -393,7 +401,7 @@ mod tests {
     #[test]
     fn printing_outside_cli_is_caught() {
         let text = "println!(\"x\");\n// println!\nmy_println!(1);\n    eprint!(\"\");\nwrite!(io::stderr(), \"\");\n";
-        assert_eq!(lines(printing("src/core/engine/a.rs", text)), [1, 4, 5]);
+        assert_eq!(lines(printing("src/engine/a.rs", text)), [1, 4, 5]);
         assert_eq!(lines(printing("src/cli/a.rs", text)), [0usize; 0]);
     }
 
@@ -406,20 +414,20 @@ mod tests {
             [1, 2, 3]
         );
         assert_eq!(lines(file_access("src/report/tests.rs", text)), [0usize; 0]);
-        assert_eq!(lines(file_access("src/core/config/document.rs", text)), [0usize; 0]);
+        assert_eq!(lines(file_access("src/base/config/document.rs", text)), [0usize; 0]);
     }
 
     #[test]
     fn a_clock_of_the_host_is_caught() {
         let text = "use std::time::Instant;\nstruct Instants;\nSystemTime::now();\n";
-        assert_eq!(lines(wall_clock("src/core/mpi/a.rs", text)), [1, 3]);
+        assert_eq!(lines(wall_clock("src/mpi/a.rs", text)), [1, 3]);
         assert_eq!(lines(wall_clock("src/cli/progress.rs", text)), [0usize; 0]);
     }
 
     #[test]
     fn unsafe_code_elsewhere_is_caught() {
         let text = "#![deny(unsafe_code)]\nunsafe { f() }\n";
-        assert_eq!(lines(unsafe_code("src/core/engine/queue.rs", text)), [2]);
+        assert_eq!(lines(unsafe_code("src/engine/queue.rs", text)), [2]);
         assert_eq!(lines(unsafe_code("src/real/loader/tls.rs", text)), [0usize; 0]);
         assert_eq!(lines(unsafe_code("src/real/loader/elf.rs", text)), [2]);
     }

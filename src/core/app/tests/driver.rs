@@ -4,8 +4,8 @@ use crate::config::{ConfigError, Document, Override};
 use crate::mpi::{MpiCall, MpiProgram, Sizes};
 use crate::platform::CoreRates;
 use crate::rank::{Call, Completion, Message, Pattern, Reply, ReplyKind, Source, TagPattern};
-use crate::test_support::{self, gigabytes};
 use crate::units::{Bytes, SimTime};
+use test_support::{self, gigabytes};
 
 use super::super::{App, AppProgram, TargetMachine};
 

@@ -21,7 +21,7 @@ inter_node = { contention = "ideal", latency = "1000 ns", bandwidth = "1 GB/s", 
 "#;
 
 pub(super) fn platform() -> Platform {
-    crate::test_support::load(MACHINE, &[])
+    test_support::load(MACHINE, &[])
 }
 
 fn run(format: TraceFormat, text: &str) -> Result<Outcome, RunError> {

@@ -1,0 +1,29 @@
+//! Interface between the programs of ranks and the simulator: calls of a rank ([`Call`]), replies of the simulator
+//! ([`Reply`]), programs ([`Program`]), and descriptions of programs ([`Describe`]).
+//!
+//! In this module, ranks are world ranks, and a context is unique among all communicators. Module `mpi` defines
+//! communicators.
+
+mod ahead;
+mod ask;
+mod buffer;
+mod call;
+mod describe;
+mod fiber;
+mod forward;
+mod matcher;
+mod tally;
+
+pub use crate::forward_reports;
+pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
+pub use ask::{Immediate, Simulator};
+pub use buffer::{Buffer, DataBlock, MemoryBlock};
+pub use call::{
+    COMPLETE, Call, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program,
+    ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
+    Which,
+};
+pub use describe::{CallSite, Called, Describe};
+pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
+pub use matcher::{Envelope, Matcher};
+pub use tally::{Tallied, Tallies};

@@ -1,0 +1,241 @@
+//! Network adapters in the `fair` contention model: the time for which each message occupies an adapter, and the queues
+//! of small messages.
+//!
+//! A message of s bytes holds an adapter for gap + s / capacity. A message that affects other messages becomes a flow
+//! with a rate that changes over time. A message that is too small to affect other messages, or whose occupancy is
+//! mostly gap, queues in the adapters of its sender and receiver. If both directions of an adapter share capacity, the
+//! message also queues in the port that both directions share.
+
+use mcpsim_base::platform::{Level, Platform, Rails, Row};
+use mcpsim_base::profile::Resource;
+use mcpsim_base::units::{Bandwidth, Bytes, SimSpan, SimTime};
+
+use super::network::RankLocation;
+use super::resource::flows::Flows;
+use super::resource::port::Port;
+
+/// The adapters of a worker's nodes.
+#[derive(Debug, Default)]
+pub(super) struct Adapters {
+    /// Bytes per second of one adapter, in each direction and in both directions together.
+    capacity: Option<Bandwidth>,
+    duplex: Option<Bandwidth>,
+    /// Least time between two messages that use an adapter in either direction.
+    duplex_gap: Option<SimSpan>,
+    rails: Rails,
+    cmps: u32,
+    first_node: u32,
+    /// Adapter of the first message of each rank of the worker, if the messages of a rank use the adapters of the node
+    /// in turn.
+    first: Vec<u8>,
+    out: Vec<Port>,
+    into: Vec<Port>,
+    both: Vec<Port>,
+    carried: Carried,
+}
+
+/// Total time for which each adapter was occupied: outward, inward, and in both directions together if both directions
+/// share capacity.
+#[derive(Debug, Default)]
+pub(super) struct Carried {
+    pub out: Vec<SimSpan>,
+    pub into: Vec<SimSpan>,
+    pub both: Vec<SimSpan>,
+}
+
+impl Adapters {
+    /// Creates the adapters of the nodes `nodes`, which belong to worker `me`.
+    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Self {
+        let occupancy = platform.link(Level::InterNode).occupancy();
+        let rails = occupancy.rails.clone();
+        let count = nodes.len() * rails.count as usize;
+        let shared = if occupancy.duplex.is_some() || occupancy.duplex_gap.is_some() { count } else { 0 };
+        let mut adapters = Adapters {
+            capacity: occupancy.capacity,
+            duplex: occupancy.duplex,
+            duplex_gap: occupancy.duplex_gap,
+            rails,
+            cmps: platform.shape.cmps,
+            first_node: nodes.start,
+            first: Vec::new(),
+            out: vec![Port::default(); count],
+            into: vec![Port::default(); count],
+            both: vec![Port::default(); shared],
+            carried: Carried {
+                out: vec![SimSpan::ZERO; count],
+                into: vec![SimSpan::ZERO; count],
+                both: vec![SimSpan::ZERO; shared],
+            },
+        };
+        if adapters.take_turns() {
+            // Consecutive ranks of a node begin with consecutive adapters.
+            let mut seen = vec![0; nodes.len()];
+            for seat in seats.iter().filter(|seat| seat.worker == me) {
+                let seen = &mut seen[(seat.node - nodes.start) as usize];
+                adapters.first.push((*seen % adapters.rails.count) as u8);
+                *seen += 1;
+            }
+        }
+        adapters
+    }
+
+    /// Returns whether the messages of a rank use the adapters of the rank's node in turn.
+    #[inline]
+    pub fn take_turns(&self) -> bool {
+        self.rails.count > 1 && self.rails.of_cmp.is_empty()
+    }
+
+    /// Returns the adapter for message number `number` of a rank, if the messages of a rank use the adapters in turn.
+    pub fn turn(&self, from: RankLocation, number: u32) -> u32 {
+        (number + u32::from(self.first[from.local as usize])) % self.rails.count
+    }
+
+    /// Returns the adapters of a message at the sender's node and at the receiver's node. If the CMP of the rank does
+    /// not determine the adapter, `turn` selects the adapter.
+    pub fn rails_of(&self, from: RankLocation, to: RankLocation, turn: u32) -> [u8; 2] {
+        let of = |seat: RankLocation| match self.rails.of_cmp.len() {
+            0 => turn as u8,
+            known => self.rails.of_cmp[(seat.cmp % self.cmps) as usize % known] as u8,
+        };
+        [of(from), of(to)]
+    }
+
+    /// Returns the time for which a message holds an adapter in one direction: the gap plus the bytes divided by the
+    /// capacity.
+    #[inline]
+    pub fn held(&self, row: &Row, size: Bytes) -> SimSpan {
+        row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1)
+    }
+
+    /// Returns the greatest rate of the network flow by which a message is simulated. The flow has as many bytes as the
+    /// adapter carries while the message holds it. A flow without contention takes as long as the bytes of the message
+    /// take at the bandwidth of a ping-pong.
+    ///
+    /// Returns `None` if the message queues at the adapters instead. A message queues if it is too small to affect
+    /// other messages, or if its gap is longer than its bytes take. A message also queues if it holds the adapter for
+    /// at most one slot of virtual time, but longer than its bytes take in a ping-pong.
+    #[inline]
+    pub fn flow(&self, row: &Row, size: Bytes, slot: SimSpan) -> Option<u64> {
+        let held = self.held(row, size);
+        if held.as_ps() <= slot.as_ps() / 16 {
+            return None;
+        }
+        let pace = row.bandwidth.get();
+        let Some(capacity) = self.capacity.filter(|_| row.gap.as_ps() > 0) else { return Some(Flows::pace(pace)) };
+        let capacity = u128::from(capacity.get());
+        let more = capacity * u128::from(row.gap.as_ps()) / 1_000_000_000_000;
+        let size = u128::from(size.get());
+        // Additional bytes are ignored below a twentieth of the message, so that the flows of large messages stay in
+        // one bundle.
+        if more * 20 < size {
+            return Some(Flows::pace(pace));
+        }
+        let faster = u128::from(pace) * (size + more) / size.max(1);
+        let queues = more >= size || (faster > capacity && held <= slot);
+        (!queues).then(|| Flows::pace(faster.min(capacity) as u64))
+    }
+
+    /// Queues a message that leaves its sender at `time`; returns the time at which the sender's adapter accepts the
+    /// message.
+    pub fn send(
+        &mut self,
+        from: RankLocation,
+        to: RankLocation,
+        turn: u32,
+        row: &Row,
+        size: Bytes,
+        time: SimTime,
+    ) -> (SimTime, Option<Resource>) {
+        let [rail, _] = self.rails_of(from, to, turn);
+        let (held, both) = (self.held(row, size), self.held_both(row, size));
+        let at = self.port(from, rail);
+        self.carried.out[at] += held;
+        self.carry_both(at, both);
+        let (start, one) = pass(&mut self.out[at], self.both.get_mut(at), time, held, both);
+        (start, one.map(|one| if one { behind(row, held, Resource::AdapterOut) } else { Resource::Duplex }))
+    }
+
+    /// Queues a message whose head arrives at the receiver's node at `time`; returns the time at which the receiver's
+    /// adapter accepts the message.
+    pub fn receive(
+        &mut self,
+        from: RankLocation,
+        to: RankLocation,
+        turn: u32,
+        row: &Row,
+        size: Bytes,
+        time: SimTime,
+    ) -> (SimTime, Option<Resource>) {
+        let [_, rail] = self.rails_of(from, to, turn);
+        let (held, both) = (self.held(row, size), self.held_both(row, size));
+        let at = self.port(to, rail);
+        self.carried.into[at] += held;
+        self.carry_both(at, both);
+        let (start, one) = pass(&mut self.into[at], self.both.get_mut(at), time, held, both);
+        (start, one.map(|one| if one { behind(row, held, Resource::AdapterIn) } else { Resource::Duplex }))
+    }
+
+    /// Adds the time for which the flow of an outgoing message occupies an adapter to the adapter's total.
+    pub fn carry_out(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
+        let [rail, _] = self.rails_of(from, to, turn);
+        let (at, held) = (self.port(from, rail), self.held(row, size));
+        self.carried.out[at] += held;
+        self.carry_both(at, self.held_both(row, size));
+    }
+
+    /// Adds the time for which the flow of an incoming message occupies an adapter to the adapter's total.
+    pub fn carry_in(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
+        let [_, rail] = self.rails_of(from, to, turn);
+        let (at, held) = (self.port(to, rail), self.held(row, size));
+        self.carried.into[at] += held;
+        self.carry_both(at, self.held_both(row, size));
+    }
+
+    fn carry_both(&mut self, at: usize, held: SimSpan) {
+        if let Some(both) = self.carried.both.get_mut(at) {
+            *both += held;
+        }
+    }
+
+    /// Returns the total time for which each adapter was occupied.
+    pub fn carried(&self) -> &Carried {
+        &self.carried
+    }
+
+    /// Returns the time for which a message holds the port that both directions of an adapter share. This time is the
+    /// gap plus the bytes divided by the shared capacity, and at least the duplex gap plus the bytes.
+    fn held_both(&self, row: &Row, size: Bytes) -> SimSpan {
+        let shared = self.capacity.zip(self.duplex).map_or(SimSpan::ZERO, |(capacity, duplex)| {
+            let one_way = u128::from(self.held(row, size).as_ps());
+            let both = one_way * u128::from(capacity.get()) / u128::from(duplex.get());
+            SimSpan::from_ps(u64::try_from(both).unwrap_or(u64::MAX))
+        });
+        let bytes = |duplex: Bandwidth| duplex.span(size, 1);
+        self.duplex_gap.map_or(shared, |gap| shared.max(gap + self.duplex.map_or(SimSpan::ZERO, bytes)))
+    }
+
+    fn port(&self, seat: RankLocation, rail: u8) -> usize {
+        ((seat.node - self.first_node) * self.rails.count) as usize + usize::from(rail)
+    }
+}
+
+/// Returns the resource that delays a queued message behind messages with the same occupancy.
+fn behind(row: &Row, held: SimSpan, direction: Resource) -> Resource {
+    if row.gap.as_ps() * 2 > held.as_ps() { Resource::Gap } else { direction }
+}
+
+/// Passes a message that arrives at `time` through the queue of one direction of an adapter, and through the queue that
+/// both directions share. Returns the time at which the message has passed both queues. If the message waited, it also
+/// returns whether the queue of the direction caused the wait.
+#[inline]
+fn pass(
+    one: &mut Port,
+    both: Option<&mut Port>,
+    time: SimTime,
+    held: SimSpan,
+    held_both: SimSpan,
+) -> (SimTime, Option<bool>) {
+    let start = one.queue(time, held);
+    let past_both = both.map_or(start, |both| start.max(both.queue(time, held_both)));
+    (past_both, (past_both > time).then_some(past_both == start))
+}

@@ -1,0 +1,499 @@
+//! Execution of a rank's calls: runs a task (the rank's program or a strand) until the task must wait, and resumes the
+//! task.
+//!
+//! A task resumes as soon as the end of its wait is known, even if its clock is far ahead of the simulated time. The
+//! effects of a task on other ranks are events at the times of the task's clock. Posting a receive is not an event.
+//! Posted receives are kept in program order, and messages in the order of the arrival times of their heads. So
+//! matching does not depend on when the simulator executes the post of a receive.
+
+use std::mem::take;
+
+use mcpsim_base::profile::StrandSpan;
+use mcpsim_base::rank::{
+    COMPLETE, Call, Completion, Immediate, Pattern, Program, Reply, ReplyKind, RequestId, Requests, SERVICE, Simulator,
+};
+use mcpsim_base::units::{Bytes, SimSpan, SimTime};
+
+use super::activity::{ClockMark, ClockPoint};
+use super::clock::{TimeCategory, WaitCause};
+use super::conditions::{Effects, sent};
+use super::error::RunError;
+use super::idle::begin_idle;
+use super::lp::LogicalProcess;
+use super::memory::{begin_block, begin_code, begin_data, compute};
+use super::messages::{post, recv, set_ready, start_send};
+use super::mpi_intervals::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
+use super::requests::RequestRecord;
+use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
+use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
+use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
+
+/// Work that a task may do before other tasks run: a call counts 1, and a send counts [`SEND_WEIGHT`]. The limit bounds
+/// the number of pending events of ranks that never wait. The limit has no effect on outcomes.
+const STRETCH: u32 = 4096;
+const SEND_WEIGHT: u32 = 16;
+
+/// Turn of a task: the calls from the end of one wait to the start of the next wait.
+struct CallTurn<'t, 'd> {
+    target: &'t mut TargetRank,
+    lp: &'t mut LogicalProcess<'d>,
+    task: u32,
+    stretch: u32,
+    /// The task's clock has passed the time limit.
+    over: bool,
+    /// The rank has more outstanding requests than the limit allows.
+    crowded: bool,
+    /// The simulation has reached the time of the task's clock. A message that has no credit at this time will get
+    /// none, and the task may then request a shared core.
+    in_time: bool,
+}
+
+/// Runs the rank's program from its beginning until the program waits, ends or fails.
+#[inline(never)]
+pub(super) fn begin<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
+    run(program, target, lp, MAIN, Answer::Begin);
+}
+
+/// Gives `task` the reply `answer`, and runs the task until it waits, ends or fails.
+#[inline(always)]
+fn run<P: Program + ?Sized>(
+    program: &mut P,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    answer: Answer,
+) {
+    let turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, in_time: false };
+    turn.run(program, answer);
+}
+
+/// Executes `call` of `task` at the time of the task's clock, and continues the task.
+#[cold]
+fn run_from<P: Program + ?Sized>(
+    program: &mut P,
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    mut call: Box<Call>,
+) {
+    let mut turn = CallTurn { target, lp, task, stretch: 0, over: false, crowded: false, in_time: true };
+    match turn.make(&mut call) {
+        Some(answer) => turn.run(program, answer),
+        None => turn.look_at_limits(program),
+    }
+}
+
+impl CallTurn<'_, '_> {
+    /// Gives the task the reply `answer`, and runs the task until it waits, ends or fails.
+    #[inline(always)]
+    fn run<P: Program + ?Sized>(self, program: &mut P, answer: Answer) {
+        let (mut turn, mut answer) = (self, answer);
+        while turn.is_in_time() {
+            let Some(mut call) = turn.next(program, answer) else { break };
+            if turn.lp.watches && turn.lp.recording.is_on() && turn.task == MAIN {
+                turn.target.main.site = turn.lp.sites.number(program.site());
+            }
+            let made = turn.make(&mut call);
+            let_go(call);
+            match made {
+                Some(next) => answer = next,
+                None => break,
+            }
+        }
+        turn.look_at_limits(program);
+    }
+
+    /// Ends the run with an error if the task has passed a limit of the run.
+    #[inline(always)]
+    fn look_at_limits<P: Program + ?Sized>(self, program: &P) {
+        if self.over {
+            self.lp.fail_by_time(self.target.rank, program.position());
+        }
+        if self.crowded {
+            let (rank, limit) = (self.target.rank, self.lp.max_requests);
+            self.lp.fail(RunError::MaxRequests { rank, limit, position: program.position() });
+        }
+    }
+
+    #[inline(always)]
+    fn is_in_time(&mut self) -> bool {
+        self.over = self.target.control(self.task).clock > self.lp.limit;
+        !self.over
+    }
+
+    /// Gives the program the reply to its last call and returns its next call. Returns `None` if the program waits for
+    /// a call that the program executed itself.
+    #[inline(always)]
+    fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
+        if self.lp.watches {
+            let CallTurn { target, lp, task, .. } = self;
+            let clock = target.control(*task).clock;
+            let reply = reply(clock, answer, &mut lp.completions);
+            return Some(match &mut lp.meter {
+                None => program.next(reply),
+                Some(meter) => meter.code(|| program.next(reply)),
+            });
+        }
+        let clock = self.target.control(self.task).clock;
+        if !matches!(answer, Answer::Completed) {
+            return program.next_asking(&mut reply(clock, answer, &mut []), self);
+        }
+        // Calls that the program executes itself may complete requests before the program returns its next call.
+        let spare = std::mem::take(&mut self.lp.spare);
+        let mut completions = std::mem::replace(&mut self.lp.completions, spare);
+        let call = program.next_asking(&mut reply(clock, answer, &mut completions), self);
+        self.lp.spare = completions;
+        call
+    }
+
+    #[inline(always)]
+    fn make(&mut self, call: &mut Call) -> Option<Answer> {
+        match self.lp.effects {
+            Effects { credits: false, by_call: false, shares_cores: false, .. } => self.make_now(call),
+            _ => self.make_under_conditions(call),
+        }
+    }
+
+    /// Executes a call on a platform with credits, shared cores, or message progress only inside calls.
+    #[cold]
+    #[inline(never)]
+    fn make_under_conditions(&mut self, call: &mut Call) -> Option<Answer> {
+        let CallTurn { target, lp, task, in_time, .. } = self;
+        let lacks = |target: &mut TargetRank, lp: &LogicalProcess<'_>| {
+            lp.effects.credits && sent(call).is_some_and(|message| lp.lacks_credit(target, message))
+        };
+        let asks_early = asks_core_early(target, lp, *task, call);
+        if !std::mem::replace(in_time, false) && (asks_early || lacks(target, lp)) {
+            let call = Box::new(std::mem::replace(call, Call::Yield));
+            wait_for_own_time(target, lp, *task, Wait::OwnTime(call));
+            return None;
+        }
+        if lp.shares_core(target.rank, *task) && !makes_on_core(target, lp, call) {
+            return None;
+        }
+        if !lp.effects.by_call || *task != MAIN || !is_inside(target, call) {
+            return self.make_now(call);
+        }
+        begin_call(target, lp);
+        let answer = self.make_now(call);
+        end_call(self.target, answer.is_some());
+        answer
+    }
+
+    /// Executes a call without regard to credits, shared cores and progress inside calls.
+    #[inline(always)]
+    fn make_now(&mut self, call: &mut Call) -> Option<Answer> {
+        let CallTurn { target, lp, task, stretch, .. } = self;
+        let task = *task;
+        lp.handled += 1;
+        *stretch += 1;
+        let proceeds = match call {
+            Call::Code(span) if *span > SimSpan::ZERO && task == MAIN && lp.follows_code(target) => {
+                begin_code(target, lp, task, *span)
+            }
+            Call::Compute(span) | Call::Code(span) => Some(compute(target, lp, task, *span)),
+            Call::Work(block) => begin_block(target, lp, task, *block),
+            Call::Data(block) => begin_data(target, lp, task, *block),
+            Call::Isend(message) => {
+                *stretch += SEND_WEIGHT;
+                Some(Answer::Started(start_send(target, lp, task, message)))
+            }
+            Call::Irecv(pattern) => {
+                let clock = spend_posting(target, lp, task, pattern);
+                Some(Answer::Started(post(target, lp, task, pattern, clock)))
+            }
+            Call::Send(message) => {
+                *stretch += SEND_WEIGHT;
+                match start_send(target, lp, task, message) {
+                    COMPLETE => Some(Answer::Done),
+                    id => wait_all(target, lp, task, WaitKind::Send, Requests::from_slice(&[id])),
+                }
+            }
+            Call::Recv(pattern) => {
+                let clock = spend_posting(target, lp, task, pattern);
+                recv(target, lp, task, WaitKind::Recv, pattern, clock)
+            }
+            // The send of the exchange may wait for the shared core, and this wait is not on the path to the receive of
+            // the exchange.
+            Call::Exchange(message, pattern) if lp.shares_core(target.rank, task) => {
+                *stretch += SEND_WEIGHT;
+                let clock = spend_posting(target, lp, task, pattern);
+                let recv = post(target, lp, task, pattern, clock);
+                let send = start_send(target, lp, task, message);
+                wait_all(target, lp, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
+            }
+            Call::Exchange(message, pattern) => {
+                *stretch += SEND_WEIGHT;
+                let clock = spend_posting(target, lp, task, pattern);
+                match start_send(target, lp, task, message) {
+                    COMPLETE => recv(target, lp, task, WaitKind::Exchange, pattern, clock),
+                    send => {
+                        let recv = post(target, lp, task, pattern, clock);
+                        wait_all(target, lp, task, WaitKind::Exchange, Requests::from_slice(&[recv, send]))
+                    }
+                }
+            }
+            Call::WaitAll(requests) => wait_all(target, lp, task, WaitKind::WaitAll, take(requests)),
+            Call::Complete(requests) => wait_all(target, lp, task, WaitKind::Complete, take(requests)),
+            Call::WaitAny(requests) => {
+                wait_any(target, lp, task, take(requests));
+                None
+            }
+            Call::Test { requests, which, poll } => {
+                let wait = Wait::Test { requests: take(requests), which: *which, poll: *poll };
+                wait_for_own_time(target, lp, task, wait);
+                None
+            }
+            Call::Idle(span) => {
+                begin_idle(target, lp, task, *span);
+                None
+            }
+            Call::Cancel(id) => {
+                wait_for_own_time(target, lp, task, Wait::Cancel(*id));
+                None
+            }
+            Call::Probe(pattern) => probe(target, lp, task, *pattern),
+            Call::Iprobe(pattern) => {
+                wait_for_own_time(target, lp, task, Wait::Iprobe(*pattern));
+                None
+            }
+            Call::Enter(entry) => {
+                let kind = lp.collectives.enter(entry.name, entry.method, entry.bytes);
+                let control = target.control(task);
+                (control.collective, control.entered) = (Some(entry.name), (control.clock, kind));
+                control.receives = 0;
+                Some(Answer::Done)
+            }
+            Call::Leave => {
+                let control = target.control(task);
+                if control.collective.take().is_some() {
+                    let (since, kind) = control.entered;
+                    lp.collectives.leave(kind, control.clock.since(since));
+                }
+                Some(Answer::Done)
+            }
+            last_of_turn => self.make_last(std::mem::replace(last_of_turn, Call::Yield)),
+        };
+        match proceeds {
+            Some(Answer::Started(id)) if id >= self.lp.max_requests && id != COMPLETE => {
+                self.crowded = true;
+                None
+            }
+            // Completions are valid only during the current event, so an answer with completions is given to the
+            // program at once.
+            Some(answer @ (Answer::Done | Answer::Started(_))) if self.stretch >= STRETCH => {
+                wait_for_own_time(self.target, self.lp, task, Wait::Parked(answer));
+                None
+            }
+            proceeds if self.lp.failure.is_none() => proceeds,
+            _ => None,
+        }
+    }
+
+    /// Executes a call after which other tasks may run before the program continues.
+    fn make_last(&mut self, call: Call) -> Option<Answer> {
+        let CallTurn { target, lp, task, stretch, .. } = self;
+        match call {
+            Call::Start(strand) => {
+                *stretch += SEND_WEIGHT;
+                lp.alone = false;
+                Some(Answer::Started(start_strand(target, lp, *task, strand)))
+            }
+            Call::Finish => {
+                finish(target, lp, *task);
+                None
+            }
+            Call::Fail(error) => {
+                let clock = target.control(*task).clock;
+                lp.fail(RunError::Program { rank: target.rank, clock, error: *error });
+                None
+            }
+            _ => {
+                *stretch = STRETCH;
+                Some(Answer::Done)
+            }
+        }
+    }
+}
+
+/// Drops an executed call. Most calls own no memory, and testing for this is cheaper than dropping the call.
+#[inline(always)]
+fn let_go(call: Call) {
+    let owns = match &call {
+        Call::Compute(_) | Call::Code(_) | Call::Recv(_) | Call::Irecv(_) => false,
+        Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => message.payload.is_some(),
+        _ => true,
+    };
+    if owns {
+        drop(call);
+    } else {
+        std::mem::forget(call);
+    }
+}
+
+/// Charges the task's core for posting a receive, and returns the task's clock after the post.
+#[inline(always)]
+fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
+    if lp.post_overhead > SimSpan::ZERO && pattern.context != SERVICE {
+        target.spend(lp, task, TimeCategory::Recv, lp.post_overhead);
+    }
+    target.control(task).clock
+}
+
+impl Simulator for CallTurn<'_, '_> {
+    fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
+        if let Call::Start(_) | Call::Finish | Call::Fail(_) | Call::Yield = call {
+            return Immediate::Refused;
+        }
+        match self.make(call) {
+            Some(answer) if self.is_in_time() => {
+                let clock = self.target.control(self.task).clock;
+                Immediate::Replied(reply(clock, answer, &mut self.lp.completions))
+            }
+            _ => Immediate::Waits,
+        }
+    }
+}
+
+#[inline(always)]
+fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Reply<'_> {
+    let kind = match answer {
+        Answer::Begin => ReplyKind::Begin,
+        Answer::Done => ReplyKind::Done,
+        Answer::Started(id) => ReplyKind::Started(id),
+        Answer::Completed => ReplyKind::Completed(completions),
+    };
+    Reply { clock, kind }
+}
+
+/// Resumes a task whose wait is over.
+#[inline(always)]
+pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    // A task on a shared core resumes when the simulation reaches the end of its wait and the task has the core. Tasks
+    // on other cores resume when the end of the wait becomes known.
+    if lp.effects.shares_cores && matches!(target.control(task).wait, Wait::All { .. }) {
+        let over = is_over_at(target, task);
+        if put_off_end(target, lp, task, over) {
+            return;
+        }
+    }
+    let mut later = None;
+    if lp.effects.by_call && is_driven(target, task) {
+        let time = is_over_at(target, task);
+        match strand_goes_on(target, lp, task, time) {
+            Some(call) => later = call,
+            None => return,
+        }
+    }
+    let answer = match std::mem::replace(&mut target.control(task).wait, Wait::Nothing) {
+        Wait::OwnTime(call) => {
+            if task == MAIN {
+                return run_from(program, target, lp, task, call);
+            }
+            return of_strand(target, lp, task, |program, target, lp| run_from(program, target, lp, task, call));
+        }
+        Wait::All { kind, requests, left } => {
+            debug_assert_eq!(left, 0);
+            complete_all(target, lp, task, kind, &requests)
+        }
+        Wait::Parked(answer) => answer,
+        Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
+        // The completions of the waits below are already stored in the logical process.
+        before @ Wait::Recv { .. } => {
+            std::mem::forget(before);
+            Answer::Completed
+        }
+        Wait::Any(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
+        wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
+    };
+    if let Some((left, path)) = later {
+        // The task continues on the path of the MPI call that drives its progress.
+        let cause = WaitCause { path, left, ends: (target.rank, target.rank), size: Bytes::ZERO };
+        target.wait_until(lp, task, left, cause);
+    }
+    if task == MAIN {
+        if lp.effects.by_call {
+            end_wait(target);
+        }
+        run(program, target, lp, task, answer);
+    } else {
+        run_strand(target, lp, task, answer);
+    }
+}
+
+pub(super) fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
+    let TaskState { clock, wait, .. } = target.control(task);
+    let (clock, ids) = match wait {
+        Wait::All { requests, .. } => (*clock, requests.clone()),
+        _ => return *clock,
+    };
+    let ready = ids.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id).ready);
+    ready.fold(clock, SimTime::max)
+}
+
+fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, answer: Answer) {
+    of_strand(target, lp, task, |program, target, lp| run(program, target, lp, task, answer));
+}
+
+/// Calls `run` with the program and the state of a strand (concurrent task).
+fn of_strand(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    task: u32,
+    run: impl FnOnce(&mut Box<dyn Program>, &mut TargetRank, &mut LogicalProcess<'_>),
+) {
+    let index = task as usize - 1;
+    let strand = target.strands[index].as_mut().expect("the strand is alive");
+    let mut program = strand.program.take().expect("a strand does not run twice at a time");
+    run(&mut program, target, lp);
+    let strand = target.strands[index].as_mut().expect("the strand is still there");
+    if matches!(strand.control.wait, Wait::Finished) {
+        let &mut StrandState { request, began: start, control: TaskState { clock, path, site: place, .. }, .. } =
+            &mut **strand;
+        if let Some(trail) = &mut target.trail {
+            trail.strand(StrandSpan { start, end: clock, place });
+        }
+        target.requests.get_mut(request).came_at(clock, path);
+        target.strands[index] = None;
+        set_ready(target, lp, request, clock);
+    } else {
+        strand.program = Some(program);
+    }
+}
+
+/// Starts a strand (concurrent task) of the task `parent`. The strand's path begins as a copy of the parent's path.
+fn start_strand(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    parent: u32,
+    program: Box<dyn Program>,
+) -> RequestId {
+    let TaskState { clock, path, serial, site, .. } = *target.control(parent);
+    let mut control = TaskState::new(clock, lp.paths.share(path));
+    control.computes = program.is_thread();
+    control.site = site;
+    if let Some(trail) = &mut target.trail
+        && lp.recording.marks > 0
+    {
+        control.serial = trail.next_serial();
+        lp.paths.claim(&mut control.path, target.rank, control.serial);
+        let came = Some(ClockPoint { rank: target.rank, serial, time: clock });
+        trail.mark(control.serial, ClockMark { until: clock, site, came });
+    }
+    let index = target.strands.iter().position(Option::is_none).unwrap_or_else(|| {
+        target.strands.push(None);
+        target.strands.len() - 1
+    });
+    let task = index as u32 + 1;
+    let request = target.requests.add(RequestRecord::strand(task, clock));
+    target.strands[index] = Some(Box::new(StrandState { control, program: Some(program), request, began: clock }));
+    run_strand(target, lp, task, Answer::Begin);
+    request
+}
+
+fn finish(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
+    target.control(task).wait = Wait::Finished;
+    if task == MAIN {
+        lp.unfinished -= 1;
+    }
+}

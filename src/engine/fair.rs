@@ -1,0 +1,449 @@
+//! Messages under fair shares: transfers between nodes as flows, and the cores that copy.
+//!
+//! A transfer between nodes is announced when it leaves and starts as a flow when its head gets there. What is too
+//! small to be felt passes the adapters one message after another. Where the end is not known at once, the message has
+//! a ticket until it is.
+
+mod transfers;
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use mcpsim_base::platform::{Contention, Copies, Level, Link, Platform, Row, Site};
+use mcpsim_base::profile::{Resource, SharedKind, Uses};
+use mcpsim_base::rank::{Rank, RequestId};
+use mcpsim_base::units::{Bytes, SimSpan, SimTime};
+
+use super::adapters::Adapters;
+use super::chunked_vec::ChunkedVec;
+use super::delays::Delays;
+use super::event::{EventKey, InFlightMessage};
+use super::lp::LogicalProcess;
+use super::memory::Memory;
+use super::network::{Flight, RankLocation};
+use super::prefetch::prefetch;
+use super::resource::flows::{
+    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, ResourceKind, SlotGrid,
+};
+use super::state::TargetRank;
+use super::transport::Batch;
+pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome, head_delays, packed};
+use transfers::{WIRE, turn_of};
+
+/// The end of the message is known.
+pub(super) const NO_FLOW: u32 = u32::MAX;
+
+/// What a worker keeps for fair shares.
+#[derive(Debug)]
+pub(super) struct Fair {
+    /// Whose cores copy, by level.
+    pub copies: [Copies; 3],
+    /// Transfers between nodes.
+    pub flows: Option<Flows>,
+    adapters: Adapters,
+    /// What copies within nodes find, where the platform says it.
+    pub memory: Option<Memory>,
+    /// Transfers whose ends are not known, by ticket.
+    open: ChunkedVec<Transfer>,
+    free: Vec<u32>,
+    /// What held up those that have ended without a receive, by ticket.
+    late: Vec<Delays>,
+    /// Losses of the bundles of transfers at uplinks when the transfers started, by ticket; empty without uplinks.
+    lost_at_uplinks: Vec<i128>,
+    /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
+    pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
+    /// Flows whose ends were decided last, and the order of these; kept for their room.
+    pub ended: Vec<EndedFlow>,
+    pub order: Vec<(SimTime, u32)>,
+    /// The greatest rate of the transfer asked for last: most are as long as the one before.
+    last_pace: Cell<LastPace>,
+}
+
+/// The greatest rate of the flow of a message by its size and what its row says; nothing, if it queues.
+#[derive(Clone, Copy, Debug, Default)]
+struct LastPace {
+    size: Bytes,
+    bandwidth: u64,
+    gap: SimSpan,
+    pace: Option<u64>,
+}
+
+impl Fair {
+    /// For `nodes`, those of worker `me`; `first_node` of each worker. None if no level shares fairly.
+    pub fn new(
+        platform: &Platform,
+        nodes: std::ops::Range<u32>,
+        me: u32,
+        first_node: &[u32],
+        seats: &[RankLocation],
+        sites: &[Site],
+    ) -> Option<Box<Fair>> {
+        let is_fair = |level| platform.link(level).contention() == Contention::Fair;
+        if !Level::ALL.into_iter().any(is_fair) {
+            return None;
+        }
+        let between = platform.link(Level::InterNode);
+        let copies = |level| if is_fair(level) { platform.link(level).occupancy().copies } else { Copies::None };
+        let flows = is_fair(Level::InterNode).then(|| {
+            let occupancy = between.occupancy().clone();
+            let tolerance = u64::from(occupancy.tolerance.per_mille());
+            let grid = SlotGrid::new(platform.slot(), platform.lookahead());
+            let count = seats.iter().map(|seat| seat.node + 1).max().unwrap_or(0);
+            let mut numbers = vec![0; count as usize];
+            seats.iter().zip(sites).for_each(|(seat, site)| numbers[seat.node as usize] = site.node);
+            let groups = platform.places.groups.iter().map(|group| GroupUplinks::new(group, &numbers)).collect();
+            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance, groups })
+        });
+        let memory = Memory::new(platform, nodes.clone(), me, seats, sites);
+        let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
+        Some(Box::new(Fair {
+            copies: Level::ALL.map(copies),
+            flows,
+            adapters,
+            memory,
+            open: ChunkedVec::default(),
+            free: Vec::new(),
+            late: Vec::new(),
+            lost_at_uplinks: Vec::new(),
+            services: FxHashMap::default(),
+            ended: Vec::new(),
+            order: Vec::new(),
+            last_pace: Cell::default(),
+        }))
+    }
+
+    /// The bundle of a transfer, if others feel it.
+    fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
+        let slot = self.flows.as_ref()?.slot();
+        let mut last = self.last_pace.get();
+        if (last.size, last.bandwidth, last.gap) != (size, row.bandwidth.get(), row.gap) {
+            let pace = self.adapters.flow(row, size, slot);
+            last = LastPace { size, bandwidth: row.bandwidth.get(), gap: row.gap, pace };
+            self.last_pace.set(last);
+        }
+        let pace = last.pace?;
+        Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
+    }
+
+    /// How much of its nodes' adapters was used.
+    pub fn add_uses(&self, uses: &mut Uses) {
+        let Some(flows) = &self.flows else { return };
+        let carried = self.adapters.carried();
+        let all = [
+            (SharedKind::AdapterOut, &carried.out),
+            (SharedKind::AdapterIn, &carried.into),
+            (SharedKind::Duplex, &carried.both),
+        ];
+        for (kind, spans) in all {
+            spans.iter().for_each(|span| uses.add(kind, span.as_ps()));
+        }
+        for (kind, in_full, most) in flows.used() {
+            match kind {
+                ResourceKind::Out => uses.at_most(SharedKind::AdapterOut, most),
+                ResourceKind::In => uses.at_most(SharedKind::AdapterIn, most),
+                ResourceKind::Duplex => uses.at_most(SharedKind::Duplex, most),
+                ResourceKind::UplinkOut => {
+                    uses.add(SharedKind::UplinkOut, in_full);
+                    uses.at_most(SharedKind::UplinkOut, most);
+                }
+                ResourceKind::UplinkIn => {
+                    uses.add(SharedKind::UplinkIn, in_full);
+                    uses.at_most(SharedKind::UplinkIn, most);
+                }
+                ResourceKind::Pair => {
+                    uses.add(SharedKind::PairDuplex, in_full);
+                    uses.at_most(SharedKind::PairDuplex, most);
+                }
+            }
+        }
+    }
+
+    /// Keeps a transfer, which is made where it stays.
+    #[inline(always)]
+    fn keep(&mut self, transfer: impl Fn() -> Transfer) -> u32 {
+        match self.free.pop() {
+            Some(ticket) => {
+                self.open[ticket as usize] = transfer();
+                // The next will be kept there.
+                self.free.last().into_iter().for_each(|&next| prefetch(&self.open[next as usize], usize::MAX));
+                ticket
+            }
+            None => {
+                self.open.push(transfer());
+                self.open.len() as u32 - 1
+            }
+        }
+    }
+
+    /// The first of the transfers that have not ended.
+    pub fn endless(&self) -> Option<EventKey> {
+        if self.free.len() == self.open.len() {
+            return None;
+        }
+        let mut is_open = vec![true; self.open.len()];
+        self.free.iter().for_each(|&ticket| is_open[ticket as usize] = false);
+        let open = self.open.iter().zip(is_open).filter(|(transfer, open)| *open && !transfer.has_ended());
+        open.map(|(transfer, _)| transfer.key).min()
+    }
+
+    /// The transfer with this ticket.
+    pub fn transfer(&mut self, ticket: u32) -> &mut Transfer {
+        &mut self.open[ticket as usize]
+    }
+
+    /// Records the losses of the bundle of a transfer at the start of the transfer.
+    fn starts_with(&mut self, ticket: u32, lost: LostBytes) {
+        let [out, into, duplex, uplinks] = lost.0;
+        self.transfer(ticket).lost = [out, into, duplex];
+        if self.flows.as_ref().is_some_and(Flows::has_uplinks) {
+            let at = ticket as usize;
+            if at >= self.lost_at_uplinks.len() {
+                self.lost_at_uplinks.resize(at + 1, 0);
+            }
+            self.lost_at_uplinks[at] = uplinks;
+        }
+    }
+
+    /// Returns the delays of the transfer of an ended flow.
+    pub fn held_up(&self, flow: &EndedFlow) -> Delays {
+        let at = flow.ticket as usize;
+        self.open[at].held_up(flow, self.lost_at_uplinks.get(at).copied().unwrap_or(0))
+    }
+
+    /// The transfer with this ticket has ended without a receive.
+    pub fn end_without_receive(&mut self, ticket: u32, end: SimTime, delays: Delays) {
+        let at = ticket as usize;
+        self.open[at].taker = TransferConsumer::Ended(end);
+        if at >= self.late.len() {
+            self.late.resize(at + 1, Delays::default());
+        }
+        self.late[at] = delays;
+    }
+
+    /// Nobody asks for this ticket any more.
+    pub fn forget(&mut self, ticket: u32) {
+        self.free.push(ticket);
+    }
+}
+
+/// Whether the time of a message's head is known when it is sent: nothing on its sender's side may delay it.
+pub(super) fn head_is_known(link: &Link, level: Level) -> bool {
+    let delayed = link.occupancy().copies.by_sender() || level == Level::InterNode;
+    link.contention().head_is_known() && !(link.contention() == Contention::Fair && delayed)
+}
+
+/// Whether messages pass nothing on their sender's side that depends on the order in which they leave.
+pub(super) fn is_portless(link: &Link, level: Level) -> bool {
+    match link.contention() {
+        Contention::Ideal => true,
+        Contention::Share | Contention::Queue | Contention::Measured => false,
+        Contention::Fair => head_is_known(link, level),
+    }
+}
+
+impl LogicalProcess<'_> {
+    /// Which adapter a transfer of the rank takes that leaves now, where one is taken after the other.
+    #[inline]
+    pub fn turn(&mut self, target: &mut TargetRank, level: Level) -> u32 {
+        match self.fair.as_deref() {
+            Some(fair) if level == Level::InterNode && fair.adapters.take_turns() => {
+                let next = &mut target.occupied().turn_of_rails;
+                let turn = *next;
+                *next = turn.wrapping_add(1);
+                fair.adapters.turn(self.seats[target.rank as usize], turn)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether a message meets nothing when it leaves: it is a request, or a flow whose adapters are known.
+    #[inline]
+    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), message: &InFlightMessage, from: Rank) -> bool {
+        let Some(fair) = self.fair.as_deref() else { return false };
+        if level != Level::InterNode || fair.flows.is_none() {
+            return false;
+        }
+        let (from, to) = (self.seats[from as usize], self.seats[to as usize]);
+        let is_flow = || !fair.adapters.take_turns() && fair.bundle(from, to, 0, row, message.size).is_some();
+        message.rendezvous.is_some() || is_flow()
+    }
+
+    /// A transfer of `size` leaves at `left`: when its adapter takes it, and what it has waited for.
+    #[inline]
+    pub fn past_adapter(
+        &mut self,
+        key: EventKey,
+        (level, row): (Level, &Row),
+        size: Bytes,
+        turn: u32,
+        left: SimTime,
+    ) -> (SimTime, Option<Resource>) {
+        let Some(fair) = self.fair.as_deref_mut().filter(|fair| level == Level::InterNode && fair.flows.is_some())
+        else {
+            return (left, None);
+        };
+        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        if fair.bundle(from, to, turn, row, size).is_some() {
+            return (left, None);
+        }
+        fair.adapters.send(from, to, turn, row, size, left)
+    }
+
+    /// A message left at `left`, and by the event `key` its head gets to the receiver.
+    #[inline]
+    pub fn announce(
+        &mut self,
+        key: EventKey,
+        level: Level,
+        row: &Row,
+        message: &InFlightMessage,
+        turn: u32,
+        left: SimTime,
+    ) {
+        if self.fair.is_some() && level == Level::InterNode && message.rendezvous.is_none() {
+            self.announce_transfer(key, row, message.size, turn_of(turn), left);
+        }
+    }
+
+    /// A transfer of `size` left at `left`, and by the event `key` its head gets to a receiver on another node.
+    pub fn announce_transfer(&mut self, key: EventKey, row: &Row, size: Bytes, turn: u32, left: SimTime) {
+        let Some(fair) = self.fair.as_deref_mut() else { return };
+        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        let Some(bundle) = fair.bundle(from, to, turn, row, size) else { return };
+        fair.adapters.carry_out((from, to), turn, row, size);
+        let Some(flows) = &mut fair.flows else { return };
+        let slot = flows.announce(bundle, left, key.time);
+        self.window_end = self.window_end.min(slot);
+        self.tell();
+    }
+
+    /// The flows of the worker's nodes, if there are any.
+    pub fn flows(&mut self) -> Option<&mut Flows> {
+        self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut())
+    }
+
+    /// The next slot at which flows are to be judged; NEVER after a failure, when nothing has a meaning any more.
+    pub fn next_slot(&mut self) -> SimTime {
+        match self.failure {
+            Some(_) => SimTime::NEVER,
+            None => self.flows().map_or(SimTime::NEVER, |flows| flows.next_slot()),
+        }
+    }
+
+    /// Takes what other workers have told of flows.
+    pub fn hear(&mut self, incoming: &mut Batch) {
+        let news = incoming.news.drain(..);
+        if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut()) {
+            news.for_each(|news| flows.hear(news));
+        }
+    }
+
+    /// Whether the level shares fairly.
+    #[inline]
+    pub fn is_fair(&self, level: Level) -> bool {
+        self.network.link(level).contention() == Contention::Fair
+    }
+
+    /// Puts what other workers are to hear of flows into their batches.
+    pub fn tell(&mut self) {
+        if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut())
+            && flows.has_news()
+        {
+            for (worker, news) in flows.outbox() {
+                self.outgoing[worker as usize].news.push(news);
+            }
+        }
+    }
+
+    /// The head of a transfer between nodes has come by the event `key`; it left at `left`. Gives what is known of its
+    /// end, and what has held it up, if its end is known.
+    pub fn land(
+        &mut self,
+        key: EventKey,
+        row: &Row,
+        size: Bytes,
+        Flight { left, load }: Flight,
+        taker: TransferConsumer,
+    ) -> (TransferOutcome, Delays) {
+        let (head, alone) = (key.time, row.bandwidth.span(size, 1));
+        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
+        let (turn, delays) = (turn_of(load), head_delays(row, left, head, load));
+        let fair = self.fair.as_deref_mut().expect("the level shares fairly");
+        let Some(bundle) = fair.bundle(from, to, turn, row, size) else {
+            let (taken, by) = fair.adapters.receive(from, to, turn, row, size, head);
+            let delays = by.map_or(delays, |by| delays.and(by, taken.since(head)));
+            return (TransferOutcome::Ends(taken + alone), delays);
+        };
+        fair.adapters.carry_in((from, to), turn, row, size);
+        let before = delays.before_head();
+        let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: [0; 3] });
+        let flows = fair.flows.as_mut().expect("it has a bundle");
+        let start = flows.start(bundle, head, alone, ticket);
+        let slot = flows.next_slot();
+        let landing = match start {
+            FlowStart::Ends(end, part) => {
+                fair.forget(ticket);
+                let longer = end.since(head).saturating_sub(alone);
+                (TransferOutcome::Ends(end), part.map_or(delays, |part| delays.and(WIRE[part], longer)))
+            }
+            FlowStart::Goes(lost) => {
+                fair.starts_with(ticket, lost);
+                (TransferOutcome::Open(ticket), delays)
+            }
+        };
+        self.window_end = self.window_end.min(slot);
+        self.tell();
+        landing
+    }
+
+    /// The end of a message that was kept with this ticket and what held it up, if it is known by now. If it is not,
+    /// `recv` will be told of it.
+    pub fn ask(&mut self, ticket: u32, recv: Option<RequestId>) -> Option<(SimTime, Delays)> {
+        let fair = self.fair.as_deref_mut().expect("there are tickets");
+        match (fair.transfer(ticket).taker, recv) {
+            (TransferConsumer::Ended(end), _) => {
+                let delays = fair.late[ticket as usize];
+                fair.forget(ticket);
+                Some((end, delays))
+            }
+            (_, Some(recv)) => {
+                fair.transfer(ticket).taker = TransferConsumer::Receive(recv);
+                None
+            }
+            (_, None) => None,
+        }
+    }
+
+    /// Whether the receiving core copies a message of `size`.
+    #[inline]
+    pub fn receiver_copies(&self, level: Level, size: Bytes) -> bool {
+        self.fair
+            .as_deref()
+            .is_some_and(|fair| fair.copies[level as usize].by_receiver() && self.is_copied(level, size))
+    }
+
+    /// Whether the sending core copies a message of `size`.
+    #[inline]
+    pub fn sender_copies(&self, level: Level, size: Bytes) -> bool {
+        self.fair.as_deref().is_some_and(|fair| fair.copies[level as usize].by_sender() && self.is_copied(level, size))
+    }
+
+    /// Between nodes only what is sent eagerly is copied.
+    fn is_copied(&self, level: Level, size: Bytes) -> bool {
+        level != Level::InterNode || size <= self.network.link(level).eager_threshold()
+    }
+}
+
+impl TargetRank {
+    /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts
+    /// and ends.
+    pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
+        let occupied = self.occupied();
+        let (start, span) = (time.max(occupied.copied), row.copy(size));
+        occupied.copied = start + span;
+        occupied.copying += span;
+        (start, occupied.copied)
+    }
+}

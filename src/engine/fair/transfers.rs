@@ -1,0 +1,110 @@
+//! Transfers between nodes in the `fair` contention model: records of transfers whose ends are unknown, and delays of
+//! transfers.
+
+use mcpsim_base::platform::Row;
+use mcpsim_base::profile::Resource;
+use mcpsim_base::rank::RequestId;
+use mcpsim_base::units::{Bytes, SimSpan, SimTime};
+
+use super::super::delays::Delays;
+use super::super::event::{EventKey, InFlightMessage};
+use super::super::paths::PathSlot;
+use super::super::resource::flows::EndedFlow;
+
+/// Record of a transfer between nodes whose end is unknown, or whose end is known but whose receive is not yet posted.
+/// The record occupies two cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub(crate) struct Transfer {
+    /// Key of the event at which the transfer's head arrived.
+    pub key: EventKey,
+    pub left: SimTime,
+    pub size: Bytes,
+    pub taker: TransferConsumer,
+    /// Delay of the transfer's head, and the resource that caused the delay.
+    pub(super) before: (SimSpan, Option<Resource>),
+    /// Bytes that the transfer's bundle of flows had lost at adapters when the transfer started.
+    /// `Fair::lost_at_uplinks` has the bytes that the bundle had lost at uplinks.
+    pub(super) lost: [i128; 3],
+}
+
+const _: () = assert!(size_of::<Transfer>() <= 128);
+
+/// Receive, rendezvous or program that consumes a transfer when the transfer ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TransferConsumer {
+    /// No receive has matched the message of the transfer yet.
+    Nobody,
+    /// The transfer ended at this time, and no receive has matched the message yet.
+    Ended(SimTime),
+    /// The receive with this request matched the message of the transfer.
+    Receive(RequestId),
+    /// The transfer belongs to a rendezvous message with these requests.
+    Granted { send: RequestId, recv: RequestId, path: PathSlot },
+    /// The program of the receiving rank serves the message, in the order of `Fair::services`.
+    Serve,
+}
+
+/// Message that waits until the program of the receiving rank serves it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingService {
+    pub key: EventKey,
+    pub message: InFlightMessage,
+    pub left: SimTime,
+    /// End of the message's transfer, if known; otherwise the ticket of the transfer.
+    pub end: TransferOutcome,
+}
+
+/// End of a transfer, as far as it is known when the head of the transfer arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TransferOutcome {
+    Ends(SimTime),
+    Open(u32),
+}
+
+impl Transfer {
+    pub(super) fn has_ended(&self) -> bool {
+        matches!(self.taker, TransferConsumer::Ended(_))
+    }
+
+    /// Returns the delays of a transfer whose flow has ended. `at_uplinks` is the number of bytes that the flow's
+    /// bundle had lost at uplinks when the flow started.
+    pub(super) fn held_up(&self, flow: &EndedFlow, at_uplinks: i128) -> Delays {
+        let (before, by) = self.before;
+        let mut delays = Delays::of_head(before, by);
+        let at_start = self.lost.into_iter().chain([at_uplinks]);
+        for (by, (after, before)) in WIRE.into_iter().zip(flow.lost.0.into_iter().zip(at_start)) {
+            if after > before {
+                delays = delays.and(by, SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
+            }
+        }
+        delays
+    }
+}
+
+/// Returns the delay in picoseconds of a flow with the undisturbed rate `pace` that loses `lost` bytes.
+fn whole_spans(lost: u128, pace: u64) -> u64 {
+    match u64::try_from(lost) {
+        Ok(lost) => lost / pace,
+        Err(_) => u64::try_from(lost / u128::from(pace)).unwrap_or(u64::MAX),
+    }
+}
+
+/// Resource of each field of `LostBytes`.
+pub(super) const WIRE: [Resource; 4] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex, Resource::Uplink];
+
+/// Packs the turn of a message's adapter and the resource that delayed the message's head into one number.
+pub(crate) fn packed(turn: u32, by: Option<Resource>) -> u32 {
+    turn & 0xff | by.map_or(0, |by| (by as u32 + 1) << 8)
+}
+
+pub(super) fn turn_of(load: u32) -> u32 {
+    load & 0xff
+}
+
+/// Returns the delays of a transfer whose head left at `left` and arrived at `head`. `load` is the result of
+/// [`packed`].
+pub(crate) fn head_delays(row: &Row, left: SimTime, head: SimTime, load: u32) -> Delays {
+    let by = (load >> 8).checked_sub(1).map(|by| Resource::ALL[by as usize]);
+    Delays::of_head(head.since(left).saturating_sub(row.latency), by)
+}

@@ -1,0 +1,70 @@
+//! Data of messages in flight. The data are stored apart from events, because most events carry no data.
+
+use serde::{Deserialize, Serialize};
+
+use mcpsim_base::rank::Payload;
+
+/// Index of a message's data in [`Payloads`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PayloadSlot(u32);
+
+impl PayloadSlot {
+    /// Index of a message without data.
+    pub const NONE: PayloadSlot = PayloadSlot(u32::MAX);
+}
+
+/// Data of messages in flight, by index.
+#[derive(Debug, Default)]
+pub(super) struct Payloads {
+    kept: Vec<Payload>,
+    free: Vec<u32>,
+}
+
+impl Payloads {
+    /// Stores the data of a message, if any, and returns the index of the data.
+    #[inline]
+    pub fn put(&mut self, payload: Payload) -> PayloadSlot {
+        if payload.is_none() { PayloadSlot::NONE } else { self.put_some(payload) }
+    }
+
+    fn put_some(&mut self, payload: Payload) -> PayloadSlot {
+        match self.free.pop() {
+            Some(slot) => {
+                self.kept[slot as usize] = payload;
+                PayloadSlot(slot)
+            }
+            None => {
+                self.kept.push(payload);
+                PayloadSlot(self.kept.len() as u32 - 1)
+            }
+        }
+    }
+
+    /// Removes the data of a message from the table and returns the data.
+    #[inline]
+    pub fn take(&mut self, slot: PayloadSlot) -> Payload {
+        if slot == PayloadSlot::NONE {
+            return None;
+        }
+        self.free.push(slot.0);
+        self.kept[slot.0 as usize].take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_are_given_back_once_and_slots_are_used_again() {
+        let mut payloads = Payloads::default();
+        assert_eq!(payloads.put(None), PayloadSlot::NONE);
+        let one = payloads.put(Some(Box::new(vec![1])));
+        let two = payloads.put(Some(Box::new(vec![2])));
+        assert_eq!(payloads.take(one), Some(Box::new(vec![1])));
+        assert_eq!(payloads.put(Some(Box::new(vec![3]))), one);
+        assert_eq!(payloads.take(two), Some(Box::new(vec![2])));
+        assert_eq!(payloads.take(one), Some(Box::new(vec![3])));
+        assert_eq!(payloads.take(PayloadSlot::NONE), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! Bundles: the flows between the same two adapters with the same pace. Resources weigh bundles, and a bundle keeps its
+//! flows in the order in which they end.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+/// Which bundle, the same at every worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BundleKey {
+    /// The nodes.
+    pub from: u32,
+    pub to: u32,
+    /// The greatest rate of each of its flows, in bytes a second.
+    pub pace: u64,
+    /// Their adapters.
+    pub rails: [u8; 2],
+}
+
+impl Hash for BundleKey {
+    /// In two steps: each message's bundle is looked up twice.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.from) << 32 | u64::from(self.to));
+        state.write_u64(self.pace ^ u64::from(u16::from_le_bytes(self.rails)) << 48);
+    }
+}
+
+/// Bound to nothing but the own pace.
+pub(super) const PACE: u32 = u32::MAX;
+/// Not at home here, so that nobody here knows what the bundle is bound to.
+pub(super) const ELSEWHERE: u32 = u32::MAX - 1;
+
+/// The bundles of a worker: those that pass a resource of its own. Those that arrive at its nodes are at home.
+#[derive(Debug, Default)]
+pub(super) struct Bundles {
+    numbers: FxHashMap<BundleKey, u32>,
+    free: Vec<u32>,
+    pub key: Vec<BundleKey>,
+    pub path: Vec<SmallVec<[u32; 6]>>,
+    /// The other workers that own resources of its path.
+    pub others: Vec<SmallVec<[u32; 2]>>,
+    pub pace: Vec<u64>,
+    pub weight: Vec<i64>,
+    /// Flows that will count or have ended, by which it does not weigh more or less yet.
+    pub pending: Vec<u32>,
+    /// Where it stands among its resources' bundles, if it does.
+    pub places: Vec<SmallVec<[u32; 6]>>,
+    pub touched: Vec<bool>,
+    /// The resource that limits it, or [`PACE`], or [`ELSEWHERE`].
+    pub bound: Vec<u32>,
+    pub home: Vec<Home>,
+}
+
+/// What only the worker of the receiving node knows of a bundle.
+#[derive(Debug, Default)]
+pub(super) struct Home {
+    /// What each of its flows has got, less what the clock of what limits it shows.
+    pub offset: i128,
+    /// How much a flow has got when it ends, and which it is.
+    pub ends: FlowOrder,
+    /// Tells what is still meant of what was said of its next end.
+    pub version: u32,
+    /// What each flow has lost up to `since`, when it had got `mark`.
+    pub lost: LostBytes,
+    pub since: u64,
+    pub mark: i128,
+}
+
+/// How much flows have got when they end, and which they are, first those that end first. Flows alike end in the order
+/// in which they start: those that do need no heap.
+#[derive(Debug, Default)]
+pub(super) struct FlowOrder {
+    in_order: VecDeque<(i128, u32)>,
+    others: BinaryHeap<Reverse<(i128, u32)>>,
+}
+
+/// A bundle of so many flows is likely to have several times as many.
+const MANY: usize = 16;
+
+impl FlowOrder {
+    pub fn is_empty(&self) -> bool {
+        self.in_order.is_empty() && self.others.is_empty()
+    }
+
+    #[inline]
+    pub fn push(&mut self, end: (i128, u32)) {
+        match self.in_order.back() {
+            Some(last) if *last > end => self.others.push(Reverse(end)),
+            _ => {
+                let (length, room) = (self.in_order.len(), self.in_order.capacity());
+                if length == room && length >= MANY {
+                    self.in_order.reserve_exact(3 * length);
+                }
+                self.in_order.push_back(end);
+            }
+        }
+    }
+
+    /// The first.
+    #[inline]
+    pub fn first(&self) -> Option<(i128, u32)> {
+        match (self.in_order.front(), self.others.peek()) {
+            (Some(first), Some(Reverse(other))) => Some(*first.min(other)),
+            (first, other) => first.or(other.map(|Reverse(other)| other)).copied(),
+        }
+    }
+
+    /// Takes the first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(i128, u32)> {
+        match (self.in_order.front(), self.others.peek()) {
+            (Some(first), Some(Reverse(other))) if other < first => self.others.pop().map(|Reverse(other)| other),
+            (None, _) => self.others.pop().map(|Reverse(other)| other),
+            _ => self.in_order.pop_front(),
+        }
+    }
+}
+
+/// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,
+/// inwards, both directions, an uplink. In bytes per second times picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LostBytes(pub [i128; 4]);
+
+impl Bundles {
+    pub fn get(&self, key: &BundleKey) -> Option<u32> {
+        self.numbers.get(key).copied()
+    }
+
+    /// A new bundle along `path`, on which `others` own something too.
+    pub fn add(&mut self, key: BundleKey, path: SmallVec<[u32; 6]>, others: SmallVec<[u32; 2]>, home: bool) -> u32 {
+        let number = self.free.pop().unwrap_or(self.key.len() as u32);
+        let at = number as usize;
+        let bound = if home { PACE } else { ELSEWHERE };
+        if at == self.key.len() {
+            self.key.push(key);
+            self.path.push(path);
+            self.others.push(others);
+            self.pace.push(key.pace);
+            self.weight.push(0);
+            self.pending.push(0);
+            self.places.push(SmallVec::new());
+            self.touched.push(false);
+            self.bound.push(bound);
+            self.home.push(Home::default());
+        } else {
+            (self.key[at], self.path[at], self.others[at]) = (key, path, others);
+            (self.pace[at], self.weight[at], self.bound[at]) = (key.pace, 0, bound);
+        }
+        self.numbers.insert(key, number);
+        number
+    }
+
+    /// Whether a bundle has flows that are under way or will be.
+    pub fn has_flows(&self, number: u32) -> bool {
+        let at = number as usize;
+        self.weight[at] != 0 || self.pending[at] > 0 || !self.home[at].ends.is_empty()
+    }
+
+    /// A bundle has no flows any more.
+    pub fn remove(&mut self, number: u32) {
+        self.numbers.remove(&self.key[number as usize]);
+        // A version is never used twice: what was said of this bundle may still be about.
+        self.home[number as usize].version += 1;
+        self.free.push(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_come_in_the_order_of_their_ends_whatever_the_order_they_start_in() {
+        let (mut order, mut heap, mut x) = (FlowOrder::default(), BinaryHeap::new(), 1_u64);
+        for ticket in 0..3000_u32 {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let end = (i128::from(ticket / 4) + i128::from(x >> 60), ticket % 7);
+            order.push(end);
+            heap.push(Reverse(end));
+            if x >> 33 & 1 == 0 {
+                assert_eq!(order.first(), heap.peek().map(|Reverse(end)| *end));
+                assert_eq!(order.pop(), heap.pop().map(|Reverse(end)| end));
+            }
+        }
+        while let Some(Reverse(end)) = heap.pop() {
+            assert_eq!(order.pop(), Some(end));
+        }
+        assert!(order.is_empty() && order.pop().is_none());
+    }
+}

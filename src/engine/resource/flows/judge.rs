@@ -1,0 +1,131 @@
+//! Supersteps: resources find their levels by water-filling, and who feels a change is judged next.
+
+use mcpsim_base::units::SimTime;
+
+use super::filling::filled;
+use super::limit_counts::{EXACT, LimitCounts};
+use super::resources::{Member, exact};
+use super::{FlowUpdate, Flows};
+
+/// Number of supersteps after the first of a slot. Levels that have not settled by then change at the next slot.
+pub(crate) const SUPERSTEPS: u32 = 24;
+
+impl Flows {
+    /// Judges own resources by the levels as they are: true if any level has moved so that others may feel it. What
+    /// others are to hear is in the outbox; [`Flows::take_levels`] follows, once theirs has been heard.
+    pub fn judge(&mut self, time: SimTime) -> bool {
+        let mut moves = false;
+        let mut dirty = std::mem::take(&mut self.dirty);
+        self.counts.supersteps += 1;
+        for p in dirty.drain(..) {
+            let at = p as usize;
+            self.resources.asks[at] = self.resources.rate[at];
+            let (level, used) = self.judged(p);
+            self.resources.use_of(p, used, time.as_ps());
+            if level == self.resources.level[at] {
+                continue;
+            }
+            moves |= has_moved(self.resources.told[at], level, self.wires.tolerance);
+            self.levels.push((p, level));
+            let resource = self.resources.id[at].0;
+            for worker in (0..self.wires.first_node.len() as u32).filter(|&worker| worker != self.wires.me) {
+                self.outbox.push((worker, FlowUpdate::Level { resource, level }));
+            }
+        }
+        self.dirty = dirty;
+        moves
+    }
+
+    /// All levels that were judged, here and elsewhere, hold from `time` on: finds who feels it.
+    pub fn take_levels(&mut self, time: SimTime) {
+        let mut moves = std::mem::take(&mut self.moves);
+        for (p, level) in self.levels.drain(..) {
+            self.resources.set_level(p, level, time.as_ps());
+            moves.push((p, level));
+            if !std::mem::replace(&mut self.resources.ends[p as usize].stale, true) {
+                self.stale.push(p);
+            }
+        }
+        for (p, level) in moves.drain(..) {
+            let told = &mut self.resources.told[p as usize];
+            let old = *told;
+            if !has_moved(old, level, self.wires.tolerance) {
+                continue;
+            }
+            *told = level;
+            if !std::mem::replace(&mut self.resources.moved[p as usize], true) {
+                self.moved.push(p);
+            }
+            self.rouse(p, level.min(old));
+        }
+        self.moves = moves;
+    }
+
+    /// The level of `p` has moved from or to `least`: those that share bundles with it are judged next, but for bundles
+    /// that others limit to no more.
+    fn rouse(&mut self, p: u32, least: u64) {
+        let on = std::mem::take(&mut self.resources.on[p as usize]);
+        if self.wires.crosses_two() {
+            let least = exact(least);
+            for member in &on {
+                if least < self.resources.asks[member.other as usize] && least < member.pace {
+                    self.dirt(member.other);
+                }
+            }
+        } else {
+            for member in &on {
+                let j = member.bundle as usize;
+                if least < self.limit_of_many(p, member) {
+                    for at in 0..self.bundles.path[j].len() {
+                        let q = self.bundles.path[j][at];
+                        if q != p {
+                            self.dirt(q);
+                        }
+                    }
+                }
+            }
+        }
+        self.resources.on[p as usize] = on;
+    }
+
+    /// A resource is to be judged, if it is this worker's.
+    #[inline]
+    pub(super) fn dirt(&mut self, p: u32) {
+        if std::mem::replace(&mut self.resources.asks[p as usize], 0.0) > 0.0 {
+            self.dirty.push(p);
+        }
+    }
+
+    /// The slot ends with levels that have not settled.
+    pub fn give_up(&mut self) {
+        self.counts.unsettled += 1;
+    }
+
+    /// The rate that each flow of a bundle could have but for the resource `p`.
+    pub(super) fn limit_of_many(&self, p: u32, member: &Member) -> u64 {
+        let j = member.bundle as usize;
+        let others = self.bundles.path[j].iter().filter(|&&q| q != p);
+        others.fold(self.bundles.pace[j], |least, &q| least.min(self.resources.level[q as usize]))
+    }
+
+    /// The level of `p` by its flows as they are, and how much of its capacity these use.
+    fn judged(&self, p: u32) -> (u64, u64) {
+        let at = p as usize;
+        let (capacity, weight, last) =
+            (self.resources.capacity[at], self.resources.weight[at], self.resources.level[at]);
+        let on = self.resources.on[at].as_slice();
+        let two = self.wires.crosses_two();
+        filled(capacity, weight, last, |level| {
+            if two && level.saturating_mul(weight) <= EXACT {
+                LimitCounts::of_two(level, on, &self.resources.rate)
+            } else {
+                LimitCounts::of(level, on.iter().map(|member| (self.limit_of_many(p, member), member.weight as u64)))
+            }
+        })
+    }
+}
+
+/// Whether a level has moved by more than so many thousandths.
+fn has_moved(old: u64, new: u64, tolerance: u64) -> bool {
+    old.abs_diff(new) * 1000 > old * tolerance
+}

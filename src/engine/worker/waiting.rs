@@ -1,0 +1,105 @@
+//! Descriptions of the waits of unfinished ranks, for the report of a deadlock.
+
+use mcpsim_base::rank::{COMPLETE, CallSite, Program, Rank};
+
+use super::Worker;
+use crate::error::Waiting;
+use crate::requests::{RequestKind, RequestRecord, RequestState};
+use crate::state::{TargetRank, Wait};
+
+impl<P: Program> Worker<'_, P> {
+    /// Returns the unfinished ranks of the worker, with the events that each rank waits for.
+    pub fn waiting(&self) -> Vec<Waiting> {
+        let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
+        unfinished.map(|state| waiting(&state.target, &state.program)).collect()
+    }
+}
+
+fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
+    let position = program.position();
+    let name = program.call_name();
+    let word = |call: &str| match name {
+        Some(_) => call.to_owned(),
+        None => word(call),
+    };
+    let control = &target.main;
+    let mut since = control.since;
+    let mut awaits = Vec::new();
+    let mut peers = Vec::new();
+    let mut add = |(text, peer): (String, Option<Rank>)| {
+        awaits.push(text);
+        peers.extend(peer);
+    };
+    let call = match &control.wait {
+        Wait::All { kind, requests, .. } => {
+            let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id));
+            unfinished
+                .filter(|request| request.state == RequestState::Pending)
+                .for_each(|request| add(awaited(target, request, word)));
+            kind.name()
+        }
+        Wait::Recv { kind, pattern } => {
+            add(RequestRecord::receive(pattern, control.since, control.path).awaits());
+            kind.name()
+        }
+        Wait::Any(requests) => {
+            requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id), word)));
+            "waitany"
+        }
+        Wait::Probe(pattern) => {
+            add(RequestRecord::receive(pattern, control.since, control.path).awaits());
+            "probe"
+        }
+        Wait::Test { .. } => "test",
+        Wait::Iprobe(_) => "iprobe",
+        Wait::Cancel(_) => "cancel",
+        Wait::Idle { .. } => {
+            add(("a message or the end of a request".to_owned(), None));
+            since = target.idle.as_ref().map_or(since, |idle| idle.since);
+            "polling"
+        }
+        Wait::Nothing | Wait::Parked(_) | Wait::OwnTime(_) | Wait::Block(_) | Wait::Finished => "run",
+    };
+    // The call site of a real program is an MPI function, and the call site of a described program is a statement.
+    let statement = match program.site() {
+        CallSite::Step(step) => program.step_source(step).operation,
+        _ => None,
+    };
+    let call = match (name, statement) {
+        (Some(name), _) => name.to_owned(),
+        (None, Some(statement)) => statement,
+        (None, None) => word(control.collective.unwrap_or(call)),
+    };
+    Waiting { rank: target.rank, call, awaits, peers, since, position }
+}
+
+/// Returns the word of the application language for an MPI function: "ibcast" for "MPI_Ibcast".
+fn word(call: &str) -> String {
+    call.strip_prefix("MPI_").map_or_else(|| call.to_owned(), str::to_ascii_lowercase)
+}
+
+/// Describes the event that a request waits for; for the request of a strand, the events that the strand waits for.
+/// `word` converts the name of the strand's call to the name in the description.
+fn awaited(target: &TargetRank, request: &RequestRecord, word: impl Fn(&str) -> String) -> (String, Option<Rank>) {
+    let strand = match request.kind {
+        RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref(),
+        RequestKind::Unmatched
+        | RequestKind::Matched
+        | RequestKind::Cancelled
+        | RequestKind::Send
+        | RequestKind::Granted => None,
+    };
+    let Some(strand) = strand else { return request.awaits() };
+    let name = strand.program.as_ref().and_then(|program| program.position());
+    let inner = match &strand.control.wait {
+        Wait::All { requests, .. } => requests
+            .iter()
+            .filter(|&&id| id != COMPLETE)
+            .map(|&id| target.requests.get(id))
+            .find(|request| request.state == RequestState::Pending)
+            .map(RequestRecord::awaits),
+        _ => None,
+    };
+    let (text, peer) = inner.unwrap_or_else(|| request.awaits());
+    (name.map_or(text.clone(), |name| format!("{}: {text}", word(&name))), peer)
+}
