@@ -272,6 +272,10 @@ pub struct HostUse {
     pub processes: u32,
     /// Sum of the greatest resident set sizes of the host processes in bytes.
     pub peak_rss_bytes: u64,
+    /// Name of the host's processor, if the host timed the program's code and the machine states no `scale_factor`: the
+    /// prediction then assumes that target cores are as fast as host cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stands_for_target: Option<String>,
     /// Host time of each worker by activity, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<HostTime>,

@@ -20,6 +20,14 @@ const MOST_UNWAITED: usize = 5;
 /// Returns the notes on a prediction, one line per note; empty without notes.
 pub(super) fn notes(outcome: &Outcome) -> String {
     let mut notes = String::new();
+    if let Some(processor) = &outcome.host.stands_for_target {
+        let words = format!(
+            "note: computing was timed on this host ({}), and the machine states no scale_factor in [core]: target \
+             cores are taken to be as fast",
+            clip(processor, 50)
+        );
+        notes.push_str(&wrapped(&words));
+    }
     if outcome.unreceived > 0 {
         let were = if outcome.unreceived == 1 { "was" } else { "were" };
         let sent = plural(outcome.unreceived, "message");
@@ -190,6 +198,17 @@ mod tests {
             notes(&outcome).contains("2,097,152 ranks on 1,048,576 cores, up to 2 ranks per core"),
             "{}",
             notes(&outcome)
+        );
+    }
+
+    #[test]
+    fn a_host_core_that_stands_for_a_target_core_is_named() {
+        let mut outcome = busy();
+        outcome.host.stands_for_target = Some("AMD EPYC 7763 64-Core Processor".to_owned());
+        assert_eq!(
+            notes(&outcome),
+            "  note: computing was timed on this host (AMD EPYC 7763 64-Core Processor), and\n    the machine states no \
+             scale_factor in [core]: target cores are taken to be as\n    fast\n"
         );
     }
 

@@ -88,6 +88,7 @@ pub(crate) fn huge() -> Outcome {
         workers: 64,
         processes: 8,
         peak_rss_bytes: 93 << 30,
+        stands_for_target: None,
         profile: Vec::new(),
     };
     outcome.model = "two-level".to_owned();
@@ -173,6 +174,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
             workers: 2,
             processes: 1,
             peak_rss_bytes: 9 << 20,
+            stands_for_target: None,
             profile: Vec::new(),
         },
     }

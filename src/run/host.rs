@@ -43,6 +43,18 @@ fn enter(host: &mut HostUse, messages: u64, elapsed: Duration) {
     host.messages_per_s = if seconds > 0.0 { messages as f64 / seconds } else { 0.0 };
 }
 
+/// Returns the name of the host's processor, such as "Intel(R) Xeon(R) Gold 6130 CPU @ 2.10GHz".
+pub(super) fn processor_name() -> String {
+    model_name(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()).unwrap_or("unknown processor").to_owned()
+}
+
+/// Returns the first model name in Linux' `/proc/cpuinfo`.
+fn model_name(cpuinfo: &str) -> Option<&str> {
+    let line = cpuinfo.lines().find_map(|line| line.strip_prefix("model name"))?;
+    let name = line.trim_start().strip_prefix(':')?.trim();
+    (!name.is_empty()).then_some(name)
+}
+
 /// Returns the host memory that is available to new work without swapping and within the limits of this host process;
 /// `None` if unknown.
 pub fn available_memory() -> Option<Bytes> {
@@ -74,6 +86,13 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_processor_is_named_as_linux_names_it() {
+        let text = "processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC 7763 64-Core Processor\nmodel name\t: B\n";
+        assert_eq!(model_name(text), Some("AMD EPYC 7763 64-Core Processor"));
+        assert_eq!([model_name(""), model_name("model name\t: \n")], [None, None]);
+    }
 
     #[test]
     fn the_peak_of_memory_is_read_where_there_is_one() {

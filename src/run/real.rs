@@ -20,6 +20,7 @@ use crate::trace::Header;
 
 use super::conduct::{Conduct, Console, Prediction, agree};
 use super::error::{ErrorKind, PredictError};
+use super::host::processor_name;
 use super::inputs::{self, Presence};
 use super::placement::placed;
 use super::record;
@@ -152,6 +153,9 @@ pub(super) fn simulate(
         false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
     });
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
+    if is_measured && platform.core.scale_factor.is_none() {
+        outcome.host.stands_for_target = Some(processor_name());
+    }
     outcome.mistakes.clone_from(&endings.mistakes);
     // Launchers of real jobs also treat ranks that never call MPI_Finalize as a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());

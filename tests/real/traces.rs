@@ -76,6 +76,16 @@ fn measured_times_follow_the_machine_of_the_replay_and_stated_ones_do_not() {
     let times = |times: &[u64], factor: u64| times.iter().map(|time| time * factor).collect::<Vec<_>>();
     let measured = computed(&format!("{MACHINE} --record {trace} {program} 2 1000"));
     assert!(measured.iter().all(|&time| time > 0), "{measured:?}");
+    // The result names the host's processor only if its times stand for the times of the target.
+    let stands = |options: &str| {
+        outcome(&format!("{MACHINE} {options} {program} 2 10"), &json).unwrap();
+        let outcome: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        outcome["host"]["stands_for_target"].is_string()
+    };
+    assert_eq!(
+        [stands(""), stands("--set platform.core.scale_factor=1"), stands("--compute skip")],
+        [true, false, false]
+    );
     let twice = computed(&format!("{MACHINE} --set platform.core.scale_factor=2 {trace}"));
     assert_eq!(twice, times(&measured, 2));
     let crowded = computed(&format!("--nct 1,1,8 --set platform.core.slowdown=[1,2,3] {trace}"));

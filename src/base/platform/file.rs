@@ -265,7 +265,7 @@ impl PlatformFile {
             poll,
             post_overhead: self.core.post_overhead.unwrap_or_default(),
             context_switch: self.core.context_switch.unwrap_or_default(),
-            scale_factor: self.core.scale_factor.map_or(1.0, |factor| factor.0),
+            scale_factor: self.core.scale_factor.map(|factor| factor.0),
             slowdown,
             threads: threads::threads(document, &self.core)?,
         })

@@ -34,8 +34,9 @@ pub struct CoreRates {
     /// The time of a context switch includes the other rank's last test for messages and the process switch. Only
     /// levels with the contention model `fair` use this time.
     pub context_switch: SimSpan,
-    /// Time of real code on the target machine divided by the time of the same code on the host.
-    pub scale_factor: f64,
+    /// Time of real code on the target machine divided by the time of the same code on the host; `None` if the machine
+    /// states no factor, in which case a target core is as fast as a host core.
+    pub scale_factor: Option<f64>,
     /// Slowdown of real code if 1, 2, … ranks share the CMP; the last value applies to more ranks.
     pub slowdown: Vec<f64>,
     /// Hardware threads of each core.
@@ -126,7 +127,7 @@ impl CoreRates {
             MemorySharing::Placed => on_cmp[&(site.node, site.cmp)],
             MemorySharing::Fair => 1,
         };
-        sites.iter().map(|site| self.scale_factor * self.slowdown_of(ranks(site))).collect()
+        sites.iter().map(|site| self.scale_factor.unwrap_or(1.0) * self.slowdown_of(ranks(site))).collect()
     }
 
     /// Returns the slowdown of real code if `ranks` ranks, at least one, share a CMP.
@@ -187,7 +188,7 @@ mod tests {
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,
             context_switch: SimSpan::ZERO,
-            scale_factor: 1.0,
+            scale_factor: None,
             slowdown: vec![1.0],
             threads: Default::default(),
         }
