@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(
             notes(&outcome),
             "  note: computing was timed on this host (AMD EPYC 7763 64-Core Processor), and\n    the machine states no \
-             scale_factor in [core]: target cores are taken to be as\n    fast\n"
+             scale_factor in [core]: target cores are taken to be\n    as fast\n"
         );
     }
 
