@@ -25,7 +25,7 @@ use super::memory::Memory;
 use super::network::{Flight, RankLocation};
 use super::prefetch::prefetch;
 use super::resource::flows::{
-    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, ResourceKind, SlotGrid,
+    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, NetworkLinks, ResourceKind, SlotGrid,
 };
 use super::state::TargetRank;
 use super::transport::Batch;
@@ -94,7 +94,8 @@ impl Fair {
             let mut numbers = vec![0; count as usize];
             seats.iter().zip(sites).for_each(|(seat, site)| numbers[seat.node as usize] = site.node);
             let groups = platform.places.groups.iter().map(|group| GroupUplinks::new(group, &numbers)).collect();
-            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance, groups })
+            let links = platform.places.network.as_ref().and_then(|network| NetworkLinks::new(network, &numbers));
+            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance, groups, links })
         });
         let memory = Memory::new(platform, nodes.clone(), me, seats, sites);
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
@@ -151,6 +152,10 @@ impl Fair {
                 ResourceKind::UplinkIn => {
                     uses.add(SharedKind::UplinkIn, in_full);
                     uses.at_most(SharedKind::UplinkIn, most);
+                }
+                ResourceKind::Link => {
+                    uses.add(SharedKind::Link, in_full);
+                    uses.at_most(SharedKind::Link, most);
                 }
                 ResourceKind::Pair => {
                     uses.add(SharedKind::PairDuplex, in_full);

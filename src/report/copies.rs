@@ -60,6 +60,7 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
             SharedKind::DomainMemory => "memory of domains",
             SharedKind::UplinkOut => "uplinks of places, out",
             SharedKind::UplinkIn => "uplinks of places, in",
+            SharedKind::Link => "links of the network",
         };
         let greatest = used.greatest.map_or("-".to_owned(), percent);
         table.row([name.to_owned(), count(used.count), percent(used.mean), percent(used.busiest), greatest]);

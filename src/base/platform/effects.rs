@@ -41,6 +41,8 @@ pub enum Effect {
     Pairs,
     /// Transfers of many nodes share the uplinks of groups of nodes.
     Uplinks,
+    /// Transfers share the links of a network.
+    Links,
     /// The first message between two ranks sets up a connection.
     Connect,
     /// Messages that arrive before their receives are copied.
@@ -57,7 +59,7 @@ pub enum Effect {
 
 impl Effect {
     /// All effects, in the order of reports: contention first.
-    pub const ALL: [Effect; 20] = [
+    pub const ALL: [Effect; 21] = [
         Effect::Contention,
         Effect::Copies,
         Effect::Gap,
@@ -72,6 +74,7 @@ impl Effect {
         Effect::MemorySharing,
         Effect::Pairs,
         Effect::Uplinks,
+        Effect::Links,
         Effect::Connect,
         Effect::UnexpectedCopy,
         Effect::Credits,
@@ -97,6 +100,7 @@ impl Effect {
             Effect::MemorySharing => "memory_sharing",
             Effect::Pairs => "pairs",
             Effect::Uplinks => "uplink_bandwidth",
+            Effect::Links => "network.bandwidth",
             Effect::Connect => "connection_time",
             Effect::UnexpectedCopy => "unexpected_copy_bandwidth",
             Effect::Credits => "credits",
@@ -123,6 +127,7 @@ impl Effect {
             Effect::MemorySharing => "memory by placed ranks",
             Effect::Pairs => "levels alone",
             Effect::Uplinks => "no limit above groups",
+            Effect::Links => "no limit of links",
             Effect::Connect => "no connections",
             Effect::UnexpectedCopy => "buffers cost no copy",
             Effect::Credits => "unlimited buffers",
@@ -182,6 +187,11 @@ impl Platform {
             Effect::Uplinks => {
                 let places = Arc::make_mut(&mut other.places);
                 places.groups.iter_mut().for_each(|group| group.uplink = None);
+            }
+            Effect::Links => {
+                if let Some(network) = &mut Arc::make_mut(&mut other.places).network {
+                    Arc::make_mut(network).remove_limits();
+                }
             }
             Effect::InCache => other.core.in_cache = None,
             Effect::Threads => other.core.threads = other.core.threads.apart(),

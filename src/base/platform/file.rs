@@ -9,6 +9,7 @@ mod link;
 #[cfg(test)]
 mod measured;
 mod memory;
+mod network;
 mod occupancy;
 mod pairs;
 mod places;
@@ -29,6 +30,7 @@ use super::{Baseline, Contention, CoreRates, Level, Occupancy, Places, PlacesErr
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
+use network::LinkNetworkFile;
 use pairs::PairsKey;
 use places::{PlaceFile, StatedPlaces};
 use values::{Factor, PerLoad};
@@ -60,6 +62,7 @@ struct PlatformFile {
     pairs: Option<PairsKey>,
     #[serde(default)]
     places: BTreeMap<String, PlaceFile>,
+    network: Option<LinkNetworkFile>,
     two_level: Option<Baseline>,
     progress: Option<ProgressName>,
     progress_share: Option<f64>,
@@ -182,7 +185,9 @@ impl PlatformFile {
             cmps: self.nct.cmps,
         };
         let between = (&self.inter_node, links[Level::InterNode as usize].contention());
-        let stated_places = StatedPlaces::read(document, &self.places, self.nct, between)?;
+        let network =
+            self.network.as_ref().map(|file| file.network(document, self.nct, &self.inter_node)).transpose()?;
+        let stated_places = StatedPlaces::read(document, &self.places, self.nct, between, network.flatten())?;
         let places = &stated_places.places;
         memory::check_domains(document, self.cmp.as_ref(), places)?;
         let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links, places)?;
@@ -224,7 +229,8 @@ impl PlatformFile {
         };
         let switches = self.core.context_switch.is_some() && fair == [false; 3];
         let of_core = UnreadKeys::stated("core", &[("context_switch", switches)]);
-        let unread = of_levels.chain(of_memory).chain(of_core).collect();
+        let of_network = self.network.as_ref().and_then(|file| file.unread(between.1));
+        let unread = of_levels.chain(of_memory).chain(of_core).chain(of_network).collect();
         Ok(Platform {
             name: self.name.clone(),
             shape: self.nct,

@@ -59,9 +59,9 @@ impl PairClasses {
     /// Creates the classes of the least common places of cores, with the link of each class at the level of its pairs.
     ///
     /// # Panics
-    /// There are not as many links as [`Places::classes`].
+    /// There are not as many links as [`Places::cost_classes`].
     pub fn of_places(shape: Shape, places: Arc<Places>, links: Vec<Link>) -> PairClasses {
-        assert_eq!(links.len(), places.classes(), "a link for each class");
+        assert_eq!(links.len(), places.cost_classes(), "a link for each class");
         let domains = places.domains.len();
         let of = |class: usize| if class < domains { Level::IntraCmp } else { Level::InterNode };
         let levels = (0..links.len()).map(|class| Level::ALL.map(|level| level == of(class))).collect();
@@ -126,7 +126,7 @@ impl PairClasses {
                     class => usize::from(class),
                 }
             }
-            ClassOf::Places(places) => places.class(self.shape, from, to, level)?,
+            ClassOf::Places(places) => places.cost_class(self.shape, from, to, level)?,
         };
         Some(&self.links[class][level as usize])
     }

@@ -5,10 +5,11 @@
 //! both cores.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Level, Shape, Site};
+use super::{Level, LinkNetwork, Shape, Site};
 
 /// Domains of cores and groups of nodes of a machine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +18,8 @@ pub struct Places {
     pub domains: Vec<Domain>,
     /// Kinds of groups of nodes, smallest first. Each group is contained in one group of the next kind.
     pub groups: Vec<NodeGroup>,
+    /// Switches and links between nodes, if the machine states them.
+    pub network: Option<Arc<LinkNetwork>>,
 }
 
 /// A kind of domain within a CMP, such as the cores that share an L3 cache.
@@ -67,6 +70,13 @@ pub enum PlacesError {
         /// Number of cores of a CMP.
         of: u32,
     },
+    /// The network connects fewer nodes than the machine has.
+    Network {
+        /// Number of nodes of the network.
+        connected: u32,
+        /// Number of nodes of the machine.
+        nodes: u32,
+    },
     /// The list of groups has fewer nodes than the machine.
     Nodes {
         /// Name of the kind of place in the platform file.
@@ -83,6 +93,9 @@ impl fmt::Display for PlacesError {
         match self {
             PlacesError::Cores { place, cores, of } => {
                 write!(f, "places.{place} has {cores} cores: expected a divisor of the {of} cores of a CMP")
+            }
+            PlacesError::Network { connected, nodes } => {
+                write!(f, "the network has {connected} nodes: expected all {nodes} nodes of the machine")
             }
             PlacesError::Nodes { place, listed, nodes } => {
                 write!(f, "the list of places.{place} has {listed} nodes: expected all {nodes} nodes of the machine")
@@ -132,6 +145,9 @@ impl Places {
             let place = wrong.name.clone();
             return Err(PlacesError::Cores { place, cores: wrong.cores, of: shape.cores });
         }
+        if let Some(network) = self.network.as_ref().filter(|network| network.nodes() < shape.nodes) {
+            return Err(PlacesError::Network { connected: network.nodes(), nodes: shape.nodes });
+        }
         for group in &self.groups {
             if let Members::List(of) = &group.members
                 && of.len() < shape.nodes as usize
@@ -176,6 +192,24 @@ impl Places {
         }
     }
 
+    /// Returns the number of classes of pairs of cores by cost. With a network, the latency of the path determines the
+    /// class of two cores of different nodes; otherwise the classes are those of [`Places::class`].
+    pub fn cost_classes(&self) -> usize {
+        self.network.as_ref().map_or(self.classes(), |network| self.domains.len() + network.classes())
+    }
+
+    /// Returns the class of two cores by cost; see [`Places::class`] for the arguments.
+    #[inline]
+    pub fn cost_class(&self, shape: Shape, from: u32, to: u32, level: Level) -> Option<usize> {
+        match &self.network {
+            Some(network) if level == Level::InterNode => {
+                let [from, to] = [from, to].map(|core| core / (shape.cmps * shape.cores));
+                Some(self.domains.len() + network.class(from, to))
+            }
+            _ => self.class(shape, from, to, level),
+        }
+    }
+
     /// Returns the kinds of groups that a message between two nodes leaves and enters, smallest groups first: those
     /// without a group that contains both nodes.
     #[inline]
@@ -184,9 +218,12 @@ impl Places {
         self.groups[..common.unwrap_or(self.groups.len())].iter()
     }
 
-    /// Returns the latency that uplinks add to a message between nodes of `class`. The message leaves and enters one
-    /// group of each smaller kind.
+    /// Returns the latency that uplinks or links add to a message between nodes of the class `class` by cost. The message
+    /// leaves and enters one group of each smaller kind.
     pub fn added_latency(&self, class: usize) -> SimSpan {
+        if let Some(network) = &self.network {
+            return network.added_latency(class - self.domains.len());
+        }
         let left = &self.groups[..class - self.domains.len()];
         left.iter().map(|group| group.uplink_latency).sum::<SimSpan>() * 2
     }
@@ -209,7 +246,7 @@ mod tests {
     fn places() -> Places {
         let groups =
             vec![group("switch", Members::Blocks(2), 100), group("group", Members::List(vec![0, 0, 0, 0, 1, 1]), 1000)];
-        Places { domains: vec![domain(2)], groups }
+        Places { domains: vec![domain(2)], groups, network: None }
     }
 
     #[test]
@@ -239,6 +276,7 @@ mod tests {
             let places = Places {
                 domains: domains.iter().map(|(_, cores)| domain(*cores)).collect(),
                 groups: groups.iter().map(|(_, nodes)| group("g", Members::Blocks(*nodes), 1)).collect(),
+                network: None,
             };
             for (from, to) in (0..64_u32).flat_map(|from| (0..64).map(move |to| (from, to))) {
                 let level = Level::between(shape.site(from.into()), shape.site(to.into()));

@@ -31,10 +31,12 @@ pub enum SharedKind {
     UplinkOut,
     /// Uplinks of groups of nodes in the direction into the groups; only uplinks with traffic.
     UplinkIn,
+    /// Links of a network of switches, separately for each direction; only links with traffic.
+    Link,
 }
 
 impl SharedKind {
-    const ALL: [SharedKind; 11] = [
+    const ALL: [SharedKind; 12] = [
         SharedKind::Core,
         SharedKind::AdapterOut,
         SharedKind::AdapterIn,
@@ -46,6 +48,7 @@ impl SharedKind {
         SharedKind::DomainMemory,
         SharedKind::UplinkOut,
         SharedKind::UplinkIn,
+        SharedKind::Link,
     ];
 }
 

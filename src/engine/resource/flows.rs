@@ -23,6 +23,7 @@ mod filling;
 mod grid;
 mod judge;
 mod limit_counts;
+mod links;
 mod pending_flows;
 mod resources;
 mod tournament_tree;
@@ -34,13 +35,14 @@ use std::collections::BinaryHeap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use mcpsim_base::platform::Occupancy;
+use mcpsim_base::platform::{LinkIndex, Occupancy};
 use mcpsim_base::units::{SimSpan, SimTime};
 
 pub(crate) use bundles::{BundleKey, LostBytes};
 use bundles::{Bundles, ELSEWHERE, PACE};
 pub(crate) use grid::SlotGrid;
 pub(crate) use judge::SUPERSTEPS;
+pub(crate) use links::NetworkLinks;
 use pending_flows::PendingFlows;
 pub(crate) use resources::ResourceKind;
 use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
@@ -71,13 +73,20 @@ pub(crate) struct FlowConfig {
     pub tolerance: u64,
     /// Kinds of groups of nodes, smallest first.
     pub groups: Vec<GroupUplinks>,
+    /// Links of a network of switches.
+    pub links: Option<NetworkLinks>,
 }
 
 impl FlowConfig {
     /// Whether all bundles pass two resources and no more.
     #[inline(always)]
     fn crosses_two(&self) -> bool {
-        self.occupancy.duplex.is_none() && self.occupancy.pair_duplex.is_none() && !uplinks::any(&self.groups)
+        self.occupancy.duplex.is_none() && self.occupancy.pair_duplex.is_none() && !self.has_uplinks()
+    }
+
+    /// Whether groups of nodes have uplinks with a capacity, or a network has links with a capacity.
+    fn has_uplinks(&self) -> bool {
+        self.links.is_some() || uplinks::any(&self.groups)
     }
 }
 
@@ -166,9 +175,9 @@ impl Flows {
         }
     }
 
-    /// Returns whether groups of nodes have uplinks with a capacity.
+    /// Returns whether groups of nodes have uplinks with a capacity, or a network has links with a capacity.
     pub fn has_uplinks(&self) -> bool {
-        uplinks::any(&self.wires.groups)
+        self.wires.has_uplinks()
     }
 
     /// The time between two slots.
@@ -414,13 +423,18 @@ impl Flows {
             path.push(ResourceId::new(ResourceKind::Pair, from.min(to), from.max(to)));
         }
         uplinks::add(&self.wires.groups, from, to, &mut path);
+        if let Some(links) = &self.wires.links {
+            links.add(from, to, &mut path);
+        }
         path
     }
 
     fn number(&mut self, id: ResourceId) -> u32 {
         let Occupancy { capacity, duplex, pair_duplex, .. } = &self.wires.occupancy;
+        let of_link = |links: &NetworkLinks| links.capacity(LinkIndex(id.other()));
         let capacity = match id.kind() {
             ResourceKind::Out | ResourceKind::In => capacity,
+            ResourceKind::Link => &self.wires.links.as_ref().and_then(of_link),
             ResourceKind::Duplex => duplex,
             ResourceKind::Pair => pair_duplex,
             ResourceKind::UplinkOut | ResourceKind::UplinkIn => &self.wires.groups[id.other() as usize].capacity,

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Lines};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::{Contention, Domain, Level, Link, Members, NodeGroup, PairClasses, Places, Shape};
+use super::super::{Contention, Domain, Level, Link, LinkNetwork, Members, NodeGroup, PairClasses, Places, Shape};
 use super::link::{IntervalFile, LinkFile};
 use super::values::PerLoad;
 
@@ -81,6 +81,7 @@ impl<'a> StatedPlaces<'a> {
         stated: &'a BTreeMap<String, PlaceFile>,
         shape: Shape,
         between: (&LinkFile, Contention),
+        network: Option<LinkNetwork>,
     ) -> Result<StatedPlaces<'a>, ConfigError> {
         let (mut domains, mut groups) = (Vec::new(), Vec::new());
         for (name, place) in stated {
@@ -103,6 +104,20 @@ impl<'a> StatedPlaces<'a> {
         if domains.len() > MOST_KINDS || groups.len() > MOST_KINDS {
             let expected = format!("at most {MOST_KINDS} kinds of domains and {MOST_KINDS} kinds of groups");
             return Err(document.expected("places", expected, domains.len().max(groups.len())));
+        }
+        if network.is_some() {
+            let stated = groups.iter().find_map(|(group, place)| {
+                let key = [
+                    ("uplink_latency", place.uplink_latency.is_some()),
+                    ("uplink_bandwidth", place.uplink_bandwidth.is_some()),
+                    ("costs of messages", place.states_costs()),
+                ];
+                key.into_iter().find(|(_, stated)| *stated).map(|(key, _)| (group, key))
+            });
+            if let Some((group, key)) = stated {
+                let expected = "either [network], or groups of nodes with uplinks or costs";
+                return Err(document.expected(&format!("places.{}", group.name), expected, format!("both, by {key}")));
+            }
         }
         domains.sort_by_key(|(domain, _)| domain.cores);
         // Of two nested kinds of groups, the kind with more groups has the smaller groups.
@@ -128,6 +143,7 @@ impl<'a> StatedPlaces<'a> {
         let places = Places {
             domains: domains.into_iter().map(|(domain, _)| domain).collect(),
             groups: groups.into_iter().map(|(group, _)| group).collect(),
+            network: network.map(Arc::new),
         };
         Ok(StatedPlaces { places, files })
     }
@@ -144,14 +160,16 @@ impl<'a> StatedPlaces<'a> {
         files: [&LinkFile; 3],
         links: &[Link; 3],
     ) -> Result<Option<PairClasses>, ConfigError> {
-        let Places { domains, groups } = &self.places;
+        let Places { domains, groups, network } = &self.places;
         let names = domains.iter().map(|domain| &domain.name).chain(groups.iter().map(|group| &group.name));
         let names: Vec<&String> = names.collect();
-        let has_latency = groups.iter().any(|group| group.uplink_latency > SimSpan::ZERO);
+        let of_network = network.as_ref().map_or(0, |network| network.classes());
+        let has_latency = groups.iter().any(|group| group.uplink_latency > SimSpan::ZERO)
+            || (0..of_network).any(|class| self.places.added_latency(domains.len() + class) > SimSpan::ZERO);
         if !self.files.iter().any(|place| place.states_costs()) && !has_latency {
             return Ok(None);
         }
-        let mut of_classes = Vec::with_capacity(self.places.classes());
+        let mut of_classes = Vec::with_capacity(self.places.cost_classes());
         let kinds = [(Level::IntraCmp, 0..domains.len()), (Level::InterNode, domains.len()..names.len())];
         for (level, range) in kinds {
             let (file, usual) = (files[level as usize], &links[level as usize]);
@@ -165,8 +183,16 @@ impl<'a> StatedPlaces<'a> {
             }
             of_classes.extend(of_level.into_iter().rev());
         }
-        // Pairs of nodes without a common group have the link of the level between nodes.
-        of_classes.push(links[Level::InterNode as usize].clone());
+        // Pairs of nodes without a common group have the link of the level between nodes, and so have all pairs of a
+        // machine with a network.
+        let between = &links[Level::InterNode as usize];
+        match network {
+            None => of_classes.push(between.clone()),
+            Some(_) => {
+                of_classes.truncate(domains.len());
+                of_classes.resize(self.places.cost_classes(), between.clone());
+            }
+        }
         for (class, link) in of_classes.iter_mut().enumerate().skip(domains.len()) {
             *link = link.clone().with_added_latency(self.places.added_latency(class));
         }

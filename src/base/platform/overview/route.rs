@@ -70,6 +70,8 @@ pub enum RouteResource {
     UplinkOut,
     /// Uplink of a group, into the group.
     UplinkIn,
+    /// Link between two switches of a network.
+    Link,
 }
 
 /// Resources in the order of the message.
@@ -134,6 +136,18 @@ impl Platform {
                 cache: None,
             })
             .collect();
+        if let Some(network) = &self.places.network {
+            uplinks.extend(network.path(from.node, to.node).into_iter().map(|link| {
+                let layer = &network.layers()[network.layer(link)];
+                PassedResource {
+                    resource: RouteResource::Link,
+                    at: network.link_name(link),
+                    latency: Some(layer.latency),
+                    bandwidth: layer.bandwidth.filter(|_| is_fair),
+                    cache: None,
+                }
+            }));
+        }
         if is_fair && occupancy.pair_duplex.is_some() {
             let at = format!("nodes {}, {}", from.node.min(to.node), from.node.max(to.node));
             route.add(RouteResource::PairDuplex, at, occupancy.pair_duplex);
@@ -218,6 +232,7 @@ impl RouteResource {
             RouteResource::PairDuplex => "two nodes, both directions",
             RouteResource::UplinkOut => "uplink, out",
             RouteResource::UplinkIn => "uplink, in",
+            RouteResource::Link => "link",
         }
     }
 }

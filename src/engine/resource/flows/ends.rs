@@ -124,7 +124,7 @@ impl Flows {
             ResourceKind::Out => Some(0),
             ResourceKind::In => Some(1),
             ResourceKind::Duplex | ResourceKind::Pair => Some(2),
-            ResourceKind::UplinkOut | ResourceKind::UplinkIn => Some(3),
+            ResourceKind::UplinkOut | ResourceKind::UplinkIn | ResourceKind::Link => Some(3),
         }
     }
 

@@ -25,21 +25,24 @@ pub(crate) enum ResourceKind {
     UplinkOut,
     /// The uplink of a group of nodes, into the group.
     UplinkIn,
+    /// A link of a network of switches, in one direction.
+    Link,
 }
 
 impl ResourceKind {
-    const ALL: [ResourceKind; 6] = [
+    const ALL: [ResourceKind; 7] = [
         ResourceKind::Out,
         ResourceKind::In,
         ResourceKind::Duplex,
         ResourceKind::Pair,
         ResourceKind::UplinkOut,
         ResourceKind::UplinkIn,
+        ResourceKind::Link,
     ];
 }
 
 /// A resource, by a number that is the same at every worker: its kind, its node, its rail or the other node. The node of
-/// an uplink is the first node of its group.
+/// an uplink is the first node of its group, that of a link is close to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceId(pub u64);
 
@@ -53,7 +56,7 @@ impl ResourceId {
         ResourceKind::ALL[(self.0 >> 60) as usize]
     }
 
-    /// The rail, the other node, or the kind of group of an uplink.
+    /// The rail, the other node, the kind of group of an uplink, or the number of a link.
     pub fn other(self) -> u32 {
         self.0 as u32 & ((1 << 30) - 1)
     }

@@ -1,0 +1,219 @@
+//! Networks of switches and links above the nodes: topologies, and the path of links between two nodes.
+//!
+//! A node is attached to one switch. Its own link to the switch is its adapter, which belongs to the level between
+//! nodes; the links of a network connect switches. Each direction of a cable is a link of its own. A path is a function
+//! of the two nodes and the seed. It is computed, not stored.
+
+mod dragonfly;
+mod fat_tree;
+mod graph;
+#[cfg(test)]
+mod tests;
+mod torus;
+
+use std::collections::BTreeSet;
+
+use smallvec::SmallVec;
+
+use crate::units::{Bandwidth, SimSpan};
+
+pub(super) use dragonfly::{Dragonfly, DragonflyRouting, GroupSwitches};
+pub(super) use fat_tree::{FatTree, TreeRouting};
+pub(super) use graph::SwitchGraph;
+pub(super) use torus::Torus;
+
+/// Greatest permitted number of links and of nodes of a network.
+pub(super) const MOST_LINKS: u64 = 1 << 30;
+
+/// A link of a network, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkIndex(pub u32);
+
+/// Links that a message passes, from sender to receiver.
+pub type LinkPath = SmallVec<[LinkIndex; 8]>;
+
+/// Links of one kind, such as those of one dimension of a torus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkLayer {
+    /// Name in reports.
+    pub name: String,
+    /// Bytes per second in each direction; `None`: no limit.
+    pub bandwidth: Option<Bandwidth>,
+    /// Time that a message needs for a link and the switch at its end.
+    pub latency: SimSpan,
+}
+
+/// Switches and links between the nodes of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkNetwork {
+    topology: SwitchTopology,
+    layers: Vec<LinkLayer>,
+    /// Latencies of the paths of all pairs of nodes, in ascending order without duplicates.
+    latencies: Vec<SimSpan>,
+}
+
+/// Arrangement of switches and links.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum SwitchTopology {
+    FatTree(FatTree),
+    Torus(Torus),
+    Dragonfly(Dragonfly),
+    Graph(SwitchGraph),
+}
+
+/// Methods that each topology has. A layer is an index into the layers of the network.
+pub(super) trait Routes {
+    /// Number of nodes.
+    fn nodes(&self) -> u32;
+    /// Number of switches.
+    fn switches(&self) -> u32;
+    /// Switch of a node.
+    fn switch(&self, node: u32) -> u32;
+    /// Name of a switch in reports.
+    fn switch_name(&self, switch: u32) -> String;
+    /// A number above the numbers of all links.
+    fn link_end(&self) -> u32;
+    /// Switches at both ends of a link; `None` if no link has the number.
+    fn ends(&self, link: u32) -> Option<[u32; 2]>;
+    /// Layer of a link.
+    fn layer(&self, link: u32) -> usize;
+    /// A node close to the link.
+    fn near(&self, link: u32) -> u32;
+    /// Calls `step` for each link of a path.
+    fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32));
+    /// Latency of a path, where links of a layer have the latencies `of`.
+    fn latency(&self, from: u32, to: u32, of: &[LinkLayer]) -> SimSpan;
+    /// Latencies of the paths of all pairs of nodes. Latencies of absent pairs may be included.
+    fn latencies(&self, of: &[LinkLayer]) -> BTreeSet<SimSpan>;
+}
+
+impl SwitchTopology {
+    fn routes(&self) -> &dyn Routes {
+        match self {
+            SwitchTopology::FatTree(tree) => tree,
+            SwitchTopology::Torus(torus) => torus,
+            SwitchTopology::Dragonfly(dragonfly) => dragonfly,
+            SwitchTopology::Graph(graph) => graph,
+        }
+    }
+}
+
+impl LinkNetwork {
+    /// Creates a network whose links have the properties `layers`.
+    pub(super) fn new(topology: SwitchTopology, layers: Vec<LinkLayer>) -> LinkNetwork {
+        let latencies = topology.routes().latencies(&layers).into_iter().collect();
+        LinkNetwork { topology, layers, latencies }
+    }
+
+    /// Number of nodes that the network can connect.
+    pub fn nodes(&self) -> u32 {
+        self.topology.routes().nodes()
+    }
+
+    /// Number of switches.
+    pub fn switches(&self) -> u32 {
+        self.topology.routes().switches()
+    }
+
+    /// Number of the switch of a node.
+    pub fn switch(&self, node: u32) -> u32 {
+        self.topology.routes().switch(node)
+    }
+
+    /// Name of a switch.
+    pub fn switch_name(&self, switch: u32) -> String {
+        self.topology.routes().switch_name(switch)
+    }
+
+    /// Kinds of links.
+    pub fn layers(&self) -> &[LinkLayer] {
+        &self.layers
+    }
+
+    /// Number of the layer of a link.
+    pub fn layer(&self, link: LinkIndex) -> usize {
+        self.topology.routes().layer(link.0)
+    }
+
+    /// Returns all links.
+    pub fn links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
+        let routes = self.topology.routes();
+        (0..routes.link_end()).filter(|link| routes.ends(*link).is_some()).map(LinkIndex)
+    }
+
+    /// Returns the switches at the beginning and at the end of a link; `None` if no link has the number.
+    pub fn ends(&self, link: LinkIndex) -> Option<[u32; 2]> {
+        self.topology.routes().ends(link.0)
+    }
+
+    /// Returns the name of a link in reports: its two switches.
+    pub fn link_name(&self, link: LinkIndex) -> String {
+        let routes = self.topology.routes();
+        let names = routes.ends(link.0).map(|ends| ends.map(|switch| routes.switch_name(switch)));
+        names.map_or_else(|| format!("link {}", link.0), |[from, to]| format!("{from} to {to}"))
+    }
+
+    /// Returns a node close to the link.
+    pub fn near(&self, link: LinkIndex) -> u32 {
+        self.topology.routes().near(link.0)
+    }
+
+    /// Returns whether a link limits the transfers that pass it.
+    pub fn has_limits(&self) -> bool {
+        self.layers.iter().any(|layer| layer.bandwidth.is_some())
+    }
+
+    /// Removes the limits of all links.
+    pub fn remove_limits(&mut self) {
+        self.layers.iter_mut().for_each(|layer| layer.bandwidth = None);
+    }
+
+    /// Returns the links that a message from one node to another passes; none if both nodes have the same switch.
+    pub fn path(&self, from: u32, to: u32) -> LinkPath {
+        let mut path = LinkPath::new();
+        self.topology.routes().path(from, to, &mut |link| path.push(LinkIndex(link)));
+        path
+    }
+
+    /// Returns the latency of all links and of all switches but the first on the path between two nodes.
+    pub fn latency(&self, from: u32, to: u32) -> SimSpan {
+        self.topology.routes().latency(from, to, &self.layers)
+    }
+
+    /// Number of classes of pairs of nodes. All pairs of a class have paths of the same latency.
+    pub fn classes(&self) -> usize {
+        self.latencies.len()
+    }
+
+    /// Returns the class of a pair of nodes.
+    #[inline]
+    pub fn class(&self, from: u32, to: u32) -> usize {
+        let latency = self.latency(from, to);
+        self.latencies.binary_search(&latency).unwrap_or_else(|above| above.min(self.latencies.len() - 1))
+    }
+
+    /// Returns the latency that the paths of a class have in addition to that of the nearest pair of nodes.
+    pub fn added_latency(&self, class: usize) -> SimSpan {
+        self.latencies[class].saturating_sub(self.nearest())
+    }
+
+    /// Latency of the path between the nearest two nodes: those of one switch, or those of neighbouring switches.
+    fn nearest(&self) -> SimSpan {
+        let routes = self.topology.routes();
+        match &self.topology {
+            SwitchTopology::Graph(_) => self.latencies[0],
+            _ if routes.nodes() > 1 => routes.latency(0, 1, &self.layers),
+            _ => SimSpan::ZERO,
+        }
+    }
+}
+
+/// Returns a pseudo-random number for a seed and three values: the finalizer of SplitMix64, once per value.
+fn mixed(seed: u64, values: [u64; 3]) -> u64 {
+    values.into_iter().fold(seed, |state, value| {
+        let mut z = state ^ value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ z >> 31).wrapping_add(0x9e37_79b9_7f4a_7c15)
+    })
+}
