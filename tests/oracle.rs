@@ -21,6 +21,8 @@ mod fair;
 mod memory;
 #[path = "oracle/messages.rs"]
 mod messages;
+#[path = "oracle/networks.rs"]
+mod networks;
 #[path = "oracle/path.rs"]
 mod path;
 #[path = "oracle/places.rs"]

@@ -1,0 +1,249 @@
+//! Expected times of messages, computed by hand, on machines with a network of switches and links. A byte takes 1 ns.
+
+use crate::support::Do::{Recv, Send};
+use crate::support::{Do, clocks, run_with};
+use mcpsim::config::{ConfigError, Document, Override};
+use mcpsim::platform::{Platform, Shape};
+use mcpsim::profile::SharedKind;
+
+/// Platform file of eight nodes with one core.
+const MACHINE: &str = r#"
+name = "network"
+nct = [8, 1, 1]
+[core]
+flops = "1 Gflop/s"
+instructions = "1 Ginstr/s"
+memory_bandwidth = "1 GB/s"
+[intra_cmp]
+latency = "10 ns"
+bandwidth = "1 GB/s"
+[inter_cmp]
+latency = "100 ns"
+bandwidth = "1 GB/s"
+[inter_node]
+latency = "1 us"
+bandwidth = "1 GB/s"
+[network]
+"#;
+
+const TREE: &str =
+    "topology = \"fat_tree\"\ndown = [2, 2, 2]\nlatency = [\"100 ns\", \"250 ns\"]\nswitch_latency = \"50 ns\"";
+
+fn load(network: &str, settings: &[&str]) -> Result<Platform, ConfigError> {
+    let settings: Vec<Override> = settings.iter().map(|setting| Override::parse(setting).unwrap()).collect();
+    Platform::load(Document::parse("network.toml", &format!("{MACHINE}{network}\n")).unwrap(), &settings)
+}
+
+fn machine(network: &str, settings: &[&str]) -> Platform {
+    load(network, settings).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Returns a machine with the contention model `fair` between nodes.
+fn fair(network: &str) -> Platform {
+    machine(network, &["platform.inter_node.contention=fair"])
+}
+
+/// Creates scripts of messages of `bytes` bytes between pairs of nodes.
+fn scripts(pairs: &[(usize, usize)], bytes: u64) -> Vec<Vec<Do>> {
+    let mut scripts: Vec<Vec<Do>> = vec![Vec::new(); 8];
+    for (from, to) in pairs {
+        scripts[*from].push(Send(*to as u32, bytes));
+        scripts[*to].push(Recv(*from as u32));
+    }
+    scripts
+}
+
+/// Returns the time in ns at which a message of 50 bytes arrives.
+fn arrival(platform: &Platform, from: usize, to: usize) -> u64 {
+    clocks(platform, &scripts(&[(from, to)], 50))[to]
+}
+
+/// Returns the times in ms at which messages of 100 MB arrive. The number of workers does not change the times.
+fn milliseconds(platform: &Platform, pairs: &[(usize, usize)]) -> Vec<u64> {
+    let scripts = scripts(pairs, 100_000_000);
+    let (outcome, _) = run_with(platform, &scripts, 1).unwrap();
+    for workers in [2, 3, 8] {
+        let (other, _) = run_with(platform, &scripts, workers).unwrap();
+        assert_eq!(outcome.per_rank, other.per_rank, "{workers} workers");
+    }
+    let arrived = |to: usize| (outcome.per_rank[to].clock.as_ps() + 500_000_000) / 1_000_000_000;
+    pairs.iter().map(|(_, to)| arrived(*to)).collect()
+}
+
+#[test]
+fn each_link_and_switch_adds_its_latency_under_every_contention_model() {
+    for contention in ["ideal", "share", "queue", "fair"] {
+        let setting = format!("platform.inter_node.contention={contention}");
+        let platform = machine(TREE, &[&setting]);
+        // Nodes 0 and 1 have the same leaf switch. A message to node 2 passes two links of 100 ns and two more switches;
+        // a message to node 4 also passes two links of 250 ns and two more switches.
+        assert_eq!([1, 2, 3, 4, 7].map(|to| arrival(&platform, 0, to)), [1050, 1350, 1350, 1950, 1950], "{contention}");
+    }
+    let half = machine(TREE, &["platform.inter_node.latency_factor=0.5"]);
+    assert_eq!(arrival(&half, 0, 4), 500 + 450 + 50);
+}
+
+#[test]
+fn control_messages_of_a_rendezvous_travel_over_the_same_links() {
+    let platform = machine(TREE, &["platform.inter_node.eager_threshold=10"]);
+    assert_eq!([1, 4].map(|to| arrival(&platform, 0, to)), [3 * 1000 + 50, 3 * 1900 + 50]);
+}
+
+#[test]
+fn neighbours_of_a_torus_have_the_costs_between_nodes_and_each_further_link_adds_its_latency() {
+    let platform = machine("topology = \"torus\"\ndimensions = [4, 2]\nlatency = \"100 ns\"", &[]);
+    // Nodes 1, 3 and 4 are neighbours of node 0; nodes 2, 5, 7 are two links away, and node 6 is three links away.
+    assert_eq!([1, 3, 4].map(|to| arrival(&platform, 0, to)), [1050; 3]);
+    assert_eq!([2, 5, 7, 6].map(|to| arrival(&platform, 0, to)), [1150, 1150, 1150, 1250]);
+    let platform = machine("topology = \"mesh\"\ndimensions = [4, 2]\nlatency = \"100 ns\"", &[]);
+    assert_eq!([1, 3, 7].map(|to| arrival(&platform, 0, to)), [1050, 1250, 1350]);
+}
+
+#[test]
+fn transfers_share_a_link_and_receivers_with_other_parents_do_not() {
+    let tree = |up: u32, bandwidth: &str| {
+        fair(&format!("topology = \"fat_tree\"\ndown = [4, 2]\nup = [{up}]\nbandwidth = \"{bandwidth}\""))
+    };
+    // Each node sends 100 MB at 1 GB/s. One link of 1 GB/s carries two messages in 200 ms and three in 300 ms.
+    assert_eq!(milliseconds(&tree(1, "1 GB/s"), &[(0, 4), (1, 5)]), [200, 200]);
+    assert_eq!(milliseconds(&tree(1, "1 GB/s"), &[(0, 4), (1, 5), (2, 6)]), [300, 300, 300]);
+    assert_eq!(milliseconds(&tree(1, "1500 MB/s"), &[(0, 4), (1, 5), (2, 6)]), [200, 200, 200]);
+    // The two directions of a link are independent, and a message within a leaf switch passes no link.
+    assert_eq!(milliseconds(&tree(1, "1 GB/s"), &[(0, 4), (5, 1), (2, 3)]), [100, 100, 100]);
+    // With two parents, receivers 4 and 6 have the parent 0, and receiver 5 has the parent 1.
+    assert_eq!(milliseconds(&tree(2, "1 GB/s"), &[(0, 4), (1, 5)]), [100, 100]);
+    assert_eq!(milliseconds(&tree(2, "1 GB/s"), &[(0, 4), (1, 6)]), [200, 200]);
+}
+
+#[test]
+fn a_taper_of_two_doubles_the_time_of_a_permutation() {
+    let tree = |up: u32| fair(&format!("topology = \"fat_tree\"\ndown = [4, 2]\nup = [{up}]\nbandwidth = \"1 GB/s\""));
+    let pairs = [(0, 4), (1, 5), (2, 6), (3, 7)];
+    assert_eq!([4, 2, 1].map(|up| milliseconds(&tree(up), &pairs)[0]), [100, 200, 400]);
+    // Two parallel links to one parent carry as much as two parents.
+    let parallel = "topology = \"fat_tree\"\ndown = [4, 2]\nparallel = [2]\nbandwidth = \"1 GB/s\"";
+    assert_eq!(milliseconds(&fair(parallel), &pairs), [200; 4]);
+}
+
+#[test]
+fn a_torus_shares_the_links_that_paths_have_in_common() {
+    let ring = fair("topology = \"torus\"\ndimensions = [8]\nbandwidth = \"1 GB/s\"");
+    // The message from node 0 to node 2 and that from node 1 to node 3 have the link from 1 to 2 in common.
+    assert_eq!(milliseconds(&ring, &[(0, 2), (1, 3), (4, 5)]), [200, 200, 100]);
+    // Node 0 reaches node 6 downwards.
+    assert_eq!(milliseconds(&ring, &[(0, 6), (1, 3)]), [100, 100]);
+}
+
+#[test]
+fn valiant_paths_avoid_the_only_link_between_two_groups() {
+    let dragonfly = |routing: &str, seed: u32| {
+        let routing = format!("routing = \"{routing}\"\nseed = {seed}\nlatency = \"100 ns\"\nbandwidth = \"1 GB/s\"");
+        fair(&format!("topology = \"dragonfly\"\ngroups = 4\nswitches = 1\nnodes_per_switch = 2\n{routing}"))
+    };
+    // Both nodes of group 0 send to group 1, over the link between the groups.
+    let pairs = [(0, 2), (1, 3)];
+    let minimal = dragonfly("minimal", 1);
+    assert_eq!(milliseconds(&minimal, &pairs), [200, 200]);
+    assert_eq!(arrival(&minimal, 0, 2), 1150);
+    // Valiant paths pass group 2 or group 3. The messages share links only if both pass the same group.
+    let mut found = [0, 0];
+    for seed in 0..8 {
+        let valiant = dragonfly("valiant", seed);
+        assert_eq!(arrival(&valiant, 0, 2), 1250);
+        let network = valiant.places.network.as_ref().unwrap();
+        let same = network.path(0, 2)[0] == network.path(1, 3)[0];
+        assert_eq!(milliseconds(&valiant, &pairs), [if same { 200 } else { 100 }; 2], "seed {seed}");
+        found[usize::from(same)] += 1;
+    }
+    assert!(found.iter().all(|count| *count > 0), "{found:?}");
+}
+
+#[test]
+fn a_graph_has_the_links_of_its_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let list = "# two racks and a slow detour\nnodes 0-3 a\nnodes 4-6 b\nnode 7 c\nlink a b 2 500MB/s\n\
+        link a c 1GB/s 300ns\nlink c b 1GB/s\n";
+    std::fs::write(directory.path().join("graph.txt"), list).unwrap();
+    let name = directory.path().join("network.toml").display().to_string();
+    let text = format!("{MACHINE}topology = \"graph\"\nfile = \"graph.txt\"\nlatency = \"100 ns\"\n");
+    let fair = Override::parse("platform.inter_node.contention=fair").unwrap();
+    let platform = Platform::load(Document::parse(&name, &text).unwrap(), &[fair]).unwrap();
+    assert_eq!([1, 4, 7].map(|to| arrival(&platform, 0, to)), [1050, 1050 + 100 + 50, 1050 + 300]);
+    // Receivers 4 and 5 have a link of 500 MB/s each, receivers 4 and 6 share one.
+    assert_eq!(milliseconds(&platform, &[(0, 4), (1, 5)]), [200, 200]);
+    assert_eq!(milliseconds(&platform, &[(0, 4), (1, 6)]), [400, 400]);
+    assert_eq!(milliseconds(&platform, &[(0, 7)]), [100]);
+}
+
+#[test]
+fn the_critical_path_and_the_report_name_links() {
+    let platform = fair("topology = \"fat_tree\"\ndown = [4, 2]\nbandwidth = \"1 GB/s\"");
+    let (outcome, _) = run_with(&platform, &scripts(&[(0, 4), (1, 5)], 100_000_000), 1).unwrap();
+    let charged = outcome.contention.expect("fair charges causes").inter_node.uplink;
+    assert!(charged.as_ps().abs_diff(100_000_000_000) < 10_000_000, "{charged}");
+    // The two messages pass the link of the first leaf switch up, and that of the second leaf switch down.
+    let uses: Vec<_> = outcome.utilisation.iter().filter(|of| of.resource == SharedKind::Link).collect();
+    assert_eq!((uses.len(), uses[0].count, uses[0].greatest), (1, 2, Some(1.0)));
+}
+
+#[test]
+fn networks_that_cannot_be_are_refused_with_their_key() {
+    for (network, expected) in [
+        ("topology = \"ring\"", "crossbar"),
+        ("topology = \"crossbar\"\ndown = [2]", "no other key with topology = \"crossbar\""),
+        ("topology = \"torus\"\ndown = [8]", "expected one of bandwidth, latency, switch_latency, dimensions,"),
+        ("topology = \"torus\"", "\"dimensions\""),
+        ("topology = \"torus\"\ndimensions = [4, 0]", "numbers of at least 1 in network.dimensions"),
+        ("topology = \"torus\"\ndimensions = [7]", "expected a network of at least 8 nodes, as in nct,"),
+        (
+            "topology = \"mesh\"\ndimensions = [4, 2]\nlatency = [\"1 ns\"]",
+            "one value, or 2, as many as kinds of links",
+        ),
+        ("topology = \"fat_tree\"\ndown = [4, 2]\nup = [1, 1]", "a list of 1 numbers in network.up"),
+        ("topology = \"fat_tree\"\ndown = [4, 2]\nrouting = \"valiant\"", "\"d_mod_k\", \"s_mod_k\" or \"random\""),
+        ("topology = \"fat_tree\"\ndown = [65536, 65536]", "fewer than 1073741824 nodes and links"),
+        ("topology = \"dragonfly\"\ngroups = 4\nswitches = 2", "\"nodes_per_switch\""),
+        ("topology = \"dragonfly_plus\"\ngroups = 0", "a number of at least 1 in network.groups"),
+        (
+            "topology = \"dragonfly\"\ngroups = 4\nswitches = 2\nnodes_per_switch = 1\nrouting = \"random\"",
+            "\"minimal\" or",
+        ),
+        ("topology = \"graph\"", "\"file\""),
+        (
+            "topology = \"torus\"\ndimensions = [8]\n[places.rack]\nnodes = 2\nuplink_latency = \"1 ns\"",
+            "either [network], or",
+        ),
+    ] {
+        let error = load(network, &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{network}: {error}");
+    }
+    // A machine with more nodes than the network does not fit.
+    let platform = machine("topology = \"torus\"\ndimensions = [4, 2]", &[]);
+    let error = platform.places.check(Shape { nodes: 9, cmps: 1, cores: 1 }).unwrap_err().to_string();
+    assert_eq!(error, "the network has 8 nodes: expected all 9 nodes of the machine");
+    // Only `fair` shares links.
+    let unread = machine("topology = \"torus\"\ndimensions = [8]\nbandwidth = \"1 GB/s\"", &[]).unread;
+    assert_eq!(unread.iter().map(|of| (of.table.as_str(), of.keys.len())).collect::<Vec<_>>(), [("network", 1)]);
+}
+
+#[test]
+fn lists_of_switches_that_are_wrong_are_refused_with_their_line() {
+    for (list, expected) in [
+        ("", "consecutive numbers of nodes from 0; found no node 0"),
+        ("nodes 0-7 a\nswitch b\n", "graph.txt:2: expected \"link SWITCH SWITCH"),
+        ("nodes 0-7 a\nlink a a\n", "graph.txt:2: expected a link between two switches"),
+        ("nodes 0-7 a\nlink a b fast\n", "a number of links, a bandwidth such as 25GB/s, or a latency such as 100ns"),
+        ("nodes 7-0 a\n", "an ascending range of nodes"),
+        ("node 0-7 a\n", "the number of a node, or FIRST-LAST after \"nodes\","),
+        ("nodes 0-7 a\nnode 7 b\n", "each node once"),
+        ("nodes 0-3 a\nnodes 5-8 a\n", "found no node 4"),
+        ("nodes 0-3 a\nnodes 4-7 b\nlink a c\n", "a path of links between all nodes; found none between nodes 0 and 4"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("graph.txt"), list).unwrap();
+        let name = directory.path().join("network.toml").display().to_string();
+        let text = format!("{MACHINE}topology = \"graph\"\nfile = \"graph.txt\"\n");
+        let error = Platform::load(Document::parse(&name, &text).unwrap(), &[]).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{list}: {error}");
+    }
+}
