@@ -27,7 +27,7 @@ pub(super) struct PlatformArgs {
 enum PlatformAction {
     /// Print the places of a machine and the costs of its messages
     Show(ShowArgs),
-    /// Convert Slurm's topology.conf or hwloc's XML to places of a platform file
+    /// Convert a topology of Slurm, hwloc, ibnetdiscover or SimGrid to a part of a platform file
     Import(PlacesImportArgs),
 }
 

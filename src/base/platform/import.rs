@@ -1,12 +1,18 @@
-//! Import of places from descriptions that other tools write: Slurm's `topology.conf`, and XML files of hwloc.
+//! Import of places and networks from descriptions that other tools write: Slurm's `topology.conf` and `topology.yaml`,
+//! XML files of hwloc and of SimGrid, and output of `ibnetdiscover`.
 //!
 //! All functions convert text to text. The result is a part of a platform file, and a list of nodes.
 
 mod host_list;
 mod hwloc;
+mod infiniband;
+#[cfg(test)]
+mod network_tests;
+mod simgrid;
 mod slurm;
 #[cfg(test)]
 mod tests;
+mod yaml;
 
 use crate::config::ConfigError;
 
@@ -15,7 +21,7 @@ use crate::config::ConfigError;
 pub struct ImportedPlaces {
     /// Part of a platform file.
     pub toml: String,
-    /// List that assigns nodes to groups, if the description has groups.
+    /// List that assigns nodes to groups, or list of switches and links, if the description has any.
     pub list: Option<String>,
     /// Parts of the description that the result lacks, and assumptions.
     pub notes: Vec<String>,
@@ -28,7 +34,11 @@ pub struct ImportedPlaces {
 /// The description is malformed, or has a form that places cannot express. The error names the line.
 pub fn import_places(name: &str, text: &str, list: &str) -> Result<ImportedPlaces, ConfigError> {
     if text.trim_start_matches('\u{feff}').trim_start().starts_with('<') {
-        hwloc::import(name, text)
+        if simgrid::fits(text) { simgrid::import(name, text) } else { hwloc::import(name, text) }
+    } else if infiniband::fits(text) {
+        infiniband::import(name, text, list)
+    } else if yaml::fits(text) {
+        slurm::import(name, &yaml::as_conf(text), list)
     } else {
         slurm::import(name, text, list)
     }

@@ -48,7 +48,7 @@ pub struct LinkLayer {
 pub struct LinkNetwork {
     topology: SwitchTopology,
     layers: Vec<LinkLayer>,
-    /// Latencies of the paths of all pairs of nodes, in ascending order without duplicates.
+    /// Latencies of the paths of each pair of nodes, in ascending order without duplicates.
     latencies: Vec<SimSpan>,
 }
 
@@ -71,7 +71,7 @@ pub(super) trait Routes {
     fn switch(&self, node: u32) -> u32;
     /// Name of a switch in reports.
     fn switch_name(&self, switch: u32) -> String;
-    /// A number above the numbers of all links.
+    /// A number above the numbers of the links.
     fn link_end(&self) -> u32;
     /// Switches at both ends of a link; `None` if no link has the number.
     fn ends(&self, link: u32) -> Option<[u32; 2]>;
@@ -83,7 +83,7 @@ pub(super) trait Routes {
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32));
     /// Latency of a path, where links of a layer have the latencies `of`.
     fn latency(&self, from: u32, to: u32, of: &[LinkLayer]) -> SimSpan;
-    /// Latencies of the paths of all pairs of nodes. Latencies of absent pairs may be included.
+    /// Latencies of the paths of each pair of nodes. Latencies of absent pairs may be included.
     fn latencies(&self, of: &[LinkLayer]) -> BTreeSet<SimSpan>;
 }
 
@@ -163,7 +163,7 @@ impl LinkNetwork {
         self.layers.iter().any(|layer| layer.bandwidth.is_some())
     }
 
-    /// Removes the limits of all links.
+    /// Removes the limits of the links.
     pub fn remove_limits(&mut self) {
         self.layers.iter_mut().for_each(|layer| layer.bandwidth = None);
     }
@@ -175,7 +175,7 @@ impl LinkNetwork {
         path
     }
 
-    /// Returns the latency of all links and of all switches but the first on the path between two nodes.
+    /// Returns the latency of each link, and of each switch but the first, on the path between two nodes.
     pub fn latency(&self, from: u32, to: u32) -> SimSpan {
         self.topology.routes().latency(from, to, &self.layers)
     }

@@ -1,4 +1,4 @@
-//! `mcpsim platform import`: creates places from Slurm's `topology.conf` and from XML files of hwloc.
+//! `mcpsim platform import`: creates places and networks from descriptions that other tools write.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,9 +19,14 @@ Examples:
   Processors, caches and NUMA domains of a node
     lstopo --of xml node.xml
     mcpsim platform import node.xml
+  Switches and links of an InfiniBand network
+    ibnetdiscover > fabric.txt
+    mcpsim platform import fabric.txt -o fabric
+  A cluster of SimGrid: star, fat tree, torus, dragonfly
+    mcpsim platform import platform.xml
 
--o PREFIX writes PREFIX.toml, a part of a platform file, and for groups of nodes
-PREFIX.nodes.txt, the list of nodes that this part names.
+-o PREFIX writes PREFIX.toml, a part of a platform file, and PREFIX.nodes.txt, the list
+of nodes or of switches and links that this part names.
 
 Exit codes: 0 done, 2 bad input or usage.";
 
@@ -35,7 +40,7 @@ const LIST: &str = "nodes.txt";
     arg_required_else_help = true,
 )]
 pub(super) struct PlacesImportArgs {
-    /// Slurm's topology.conf, or XML that lstopo --of xml writes
+    /// Slurm's topology.conf or topology.yaml, output of ibnetdiscover, or XML of hwloc or SimGrid
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
@@ -46,7 +51,7 @@ pub(super) struct PlacesImportArgs {
 
 /// Executes the command.
 pub(super) fn import(args: &PlacesImportArgs) -> Result<(), Failure> {
-    let text = read_text(&args.file, "Slurm's topology.conf, or XML of hwloc")?;
+    let text = read_text(&args.file, "Slurm's topology.conf, output of ibnetdiscover, or XML of hwloc or SimGrid")?;
     let name = args.file.display().to_string();
     let Some(prefix) = &args.output else {
         let found = import_places(&name, &text, LIST)?;

@@ -53,7 +53,7 @@ pub(in crate::platform) enum DragonflyRouting {
 }
 
 impl GroupSwitches {
-    /// Number of switches with nodes, and of all switches.
+    /// Number of switches with nodes, and of switches in total.
     fn counts(self) -> [u32; 2] {
         match self {
             GroupSwitches::AllToAll(switches) => [switches; 2],

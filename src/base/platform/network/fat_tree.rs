@@ -47,7 +47,7 @@ pub(in crate::platform) enum TreeRouting {
 
 impl FatTree {
     /// Creates a tree. `down` has the nodes per leaf switch, then the children per switch of each higher level. `up` and
-    /// `parallel` have the parents per switch and the links to each parent of all levels but the highest. All numbers
+    /// `parallel` have the parents per switch and the links to each parent of each level but the highest. All numbers
     /// are at least 1. `None` if the tree has too many links.
     pub fn new(down: &[u32], up: &[u32], parallel: &[u32], routing: TreeRouting, seed: u64) -> Option<FatTree> {
         let all =

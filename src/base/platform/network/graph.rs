@@ -74,7 +74,7 @@ impl SwitchGraph {
         self.distances[switch as usize].get_or_init(|| self.compute(switch))
     }
 
-    /// Returns the distances of all switches from `start`, which are the same in both directions.
+    /// Returns the distance of each switch from `start`, which are the same in both directions.
     fn compute(&self, start: u32) -> Box<[Distance]> {
         let mut all = vec![NONE; self.names.len()];
         all[start as usize] = (0, SimSpan::ZERO);

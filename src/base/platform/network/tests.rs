@@ -1,4 +1,4 @@
-//! Properties of all topologies at small sizes: paths, numbers of links, bisection.
+//! Properties of each topology at small sizes: paths, numbers of links, bisection.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -31,7 +31,7 @@ fn copied(network: &LinkNetwork) -> LinkNetwork {
     let switch_of = (0..network.nodes()).map(|node| network.switch(node)).collect();
     let layer = |link| network.layer(link) as u16;
     let cables: Vec<_> = network.links().map(|link| (network.ends(link).unwrap(), layer(link))).collect();
-    // Each cable has a link in each direction, of which one is listed.
+    // Each cable has a link in each direction; one is listed.
     let cables: Vec<_> = cables.into_iter().filter(|([from, to], _)| from < to).collect();
     let latencies = network.layers().iter().map(|layer| layer.latency).collect();
     let graph = SwitchGraph::new(names, switch_of, &cables, latencies);
@@ -41,7 +41,7 @@ fn copied(network: &LinkNetwork) -> LinkNetwork {
 
 const LEAF_SPINE: GroupSwitches = GroupSwitches::LeafSpine { leaves: 3, spines: 2 };
 
-/// Returns networks of all kinds. The paths of the first group of networks are shortest paths.
+/// Returns networks of each kind. The paths of the first group of networks are shortest paths.
 fn networks() -> (Vec<LinkNetwork>, Vec<LinkNetwork>) {
     use TreeRouting::{Destination, Random, Source};
     let mut shortest = vec![
