@@ -23,6 +23,8 @@ struct Machine {
     latency_us: u32,
     gigabytes: u32,
     leaf: Option<Leaf>,
+    /// Spine switches of a fat tree with 16 nodes per leaf switch, whose links have the bandwidth of a node.
+    spines: Option<u32>,
 }
 
 /// Switches of equal numbers of consecutive nodes.
@@ -32,7 +34,7 @@ struct Leaf {
     gigabytes: u32,
 }
 
-const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1, leaf: None };
+const MACHINE: Machine = Machine { nodes: 16, latency_us: 2, gigabytes: 1, leaf: None, spines: None };
 
 /// Four nodes of 1 GB/s per switch, with 2 GB/s above the switch (a taper of 2:1) or 1 GB/s (4:1). Uplinks have no
 /// latency, because SimGrid divides a link among transfers in inverse proportion to the latencies of their routes.
@@ -41,21 +43,36 @@ const TREES: [Machine; 2] = [
     Machine { leaf: Some(Leaf { nodes: 4, gigabytes: 1 }), ..MACHINE },
 ];
 
+/// Four leaf switches of 16 nodes with tapers of 1:1, 2:1 and 4:1 (D-mod-k).
+const FAT_TREES: [Machine; 3] = [
+    Machine { nodes: 64, spines: Some(16), ..MACHINE },
+    Machine { nodes: 64, spines: Some(8), ..MACHINE },
+    Machine { nodes: 64, spines: Some(4), ..MACHINE },
+];
+
+/// Nodes per leaf switch of [`FAT_TREES`].
+const OF_LEAF: u32 = 16;
+
 /// Greatest eager message size in bytes. SMPI's thresholds exclude the threshold itself.
 const EAGER: u32 = 65_536;
 
 impl Machine {
     fn platform(&self) -> String {
-        let Machine { nodes, latency_us, gigabytes, leaf } = self;
+        let Machine { nodes, latency_us, gigabytes, leaf, spines } = self;
         let leaf = leaf.as_ref().map_or(String::new(), |Leaf { nodes, gigabytes }| {
             format!("[places.leaf]\nnodes = {nodes}\nuplink_bandwidth = \"{gigabytes} GB/s\"\n")
+        });
+        let network = spines.map_or(String::new(), |spines| {
+            let down = [OF_LEAF, nodes / OF_LEAF];
+            let links = format!("up = [{spines}]\nbandwidth = \"{gigabytes} GB/s\"\n");
+            format!("[network]\ntopology = \"fat_tree\"\ndown = {down:?}\n{links}")
         });
         let level = format!("contention = \"fair\"\nlatency = \"{latency_us} us\"\nbandwidth = \"{gigabytes} GB/s\"\n");
         let near = "latency = \"1 us\"\nbandwidth = \"100 GB/s\"\n";
         format!(
             "name = \"both\"\nnct = [{nodes}, 1, 1]\n[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\n\
              memory_bandwidth = \"100 GB/s\"\n[intra_cmp]\n{near}[inter_cmp]\n{near}[inter_node]\n{level}\
-             eager_threshold = {EAGER}\nhandshake = \"1 ps\"\n{leaf}"
+             eager_threshold = {EAGER}\nhandshake = \"1 ps\"\n{leaf}{network}"
         )
     }
 
@@ -70,6 +87,7 @@ impl Machine {
             )
         };
         let machine = match &self.leaf {
+            None if self.spines.is_some() => self.simgrid_fat_tree(),
             None => cluster("c", 0, self.nodes),
             Some(leaf) => {
                 let count = self.nodes / leaf.nodes;
@@ -96,6 +114,34 @@ impl Machine {
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
              <platform version=\"4.1\">\n{machine}</platform>\n"
         )
+    }
+}
+
+impl Machine {
+    /// Returns hosts with a route for each pair of hosts. The links between switches have no latency, as in [`TREES`].
+    fn simgrid_fat_tree(&self) -> String {
+        let spines = self.spines.unwrap_or(1);
+        let link = |id: String, latency: f64| {
+            format!("<link id=\"{id}\" bandwidth=\"{}GBps\" latency=\"{latency}us\"/>\n", self.gigabytes)
+        };
+        let mut text = "<zone id=\"all\" routing=\"Full\">\n".to_owned();
+        text.extend((0..self.nodes).map(|node| format!("<host id=\"n{node}\" speed=\"1Gf\"/>\n")));
+        for way in ["up", "down"] {
+            text.extend((0..self.nodes).map(|node| link(format!("{way}{node}"), f64::from(self.latency_us) / 2.0)));
+            let switches = (0..self.nodes / OF_LEAF).flat_map(|leaf| (0..spines).map(move |spine| (leaf, spine)));
+            text.extend(switches.map(|(leaf, spine)| link(format!("{way}{leaf}.{spine}"), 0.0)));
+        }
+        let pairs = (0..self.nodes).flat_map(|from| (0..self.nodes).map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let mut ids = vec![format!("up{from}"), format!("down{to}")];
+            if from / OF_LEAF != to / OF_LEAF {
+                ids.insert(1, format!("up{}.{}", from / OF_LEAF, to % spines));
+                ids.insert(2, format!("down{}.{}", to / OF_LEAF, to % spines));
+            }
+            let links: String = ids.iter().map(|id| format!("<link_ctn id=\"{id}\"/>")).collect();
+            text.push_str(&format!("<route src=\"n{from}\" dst=\"n{to}\" symmetrical=\"NO\">{links}</route>\n"));
+        }
+        text + "</zone>\n"
     }
 }
 
@@ -221,6 +267,59 @@ fn transfers_through_uplinks_end_as_under_simgrid() {
         for (program, arguments) in [("alltoall", "10 100000"), ("halo", "20 100000 5"), ("incast", "5 200000")] {
             same_on(machine, program, 16, arguments, PERCENT_OF_TREES);
         }
+    }
+}
+
+#[test]
+fn transfers_through_links_of_fat_trees_end_as_under_simgrid() {
+    for machine in &FAT_TREES {
+        for (program, arguments) in [("alltoall", "2 100000"), ("cube", "20 100000 5")] {
+            same_on(machine, program, 64, arguments, PERCENT_OF_TREES);
+        }
+    }
+}
+
+/// Both simulators read the same XML file. The alltoall takes 1.51 and 3.00 times as long with tapers of 2:1 and 4:1.
+#[test]
+fn a_fat_tree_of_simgrid_that_both_read_gives_the_same_times() {
+    if !support::is_full("the comparison with SimGrid") {
+        return;
+    }
+    if !is_installed() {
+        support::skipped("smpirun and smpicc (Debian's package simgrid) are not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simgrid/alltoall.c");
+    let source = source.display();
+    printed(here, &format!("smpicc -O1 {source} -o theirs"));
+    let built = run(here, &format!("cc -O1 {source} -o ours"));
+    assert_eq!(built.code, Some(0), "{}", built.stderr);
+    fs::write(here.join("hosts"), (0..64).map(|node| format!("n{node}\n")).collect::<String>()).unwrap();
+    let plain: Vec<String> = PLAIN.iter().map(|option| format!("--cfg={option}")).collect();
+    let greatest = |text: &str| seconds(text, 64).into_iter().fold(0.0, f64::max);
+    for spines in [16, 8, 4] {
+        let cluster = format!(
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
+             <platform version=\"4.1\"><cluster id=\"c\" prefix=\"n\" suffix=\"\" radical=\"0-63\" speed=\"1Gf\" \
+             bw=\"1GBps\" lat=\"500ns\" topology=\"FAT_TREE\" topo_parameters=\"2;16,4;1,{spines};1,1\"/></platform>\n"
+        );
+        fs::write(here.join("platform.xml"), cluster).unwrap();
+        let smpirun = "smpirun -np 64 -platform platform.xml -hostfile hosts";
+        let theirs = greatest(&printed(here, &format!("{smpirun} {} ./theirs 2 100000", plain.join(" "))));
+        let imported = run(here, "platform import platform.xml -o part");
+        assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+        let part = fs::read_to_string(here.join("part.toml")).unwrap();
+        let near = "latency = \"1 us\"\nbandwidth = \"100 GB/s\"\n";
+        let core = "[core]\nflops = \"1 Gflop/s\"\ninstructions = \"1 Ginstr/s\"\nmemory_bandwidth = \"100 GB/s\"\n";
+        let whole = format!("name = \"both\"\n{part}{core}[intra_cmp]\n{near}[inter_cmp]\n{near}");
+        fs::write(here.join("platform.toml"), whole).unwrap();
+        let protocol = format!("--set platform.inter_node.eager_threshold={EAGER}");
+        let ran = run(here, &format!("--platform platform.toml {protocol} --ranks 64 --compute skip ./ours 2 100000"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ours = greatest(&ran.stdout);
+        assert!((ours / theirs - 1.0).abs() < 0.05, "{spines} spines: {ours} s, under SMPI {theirs} s");
     }
 }
 

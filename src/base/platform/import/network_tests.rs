@@ -35,7 +35,8 @@ fn loaded(found: &ImportedPlaces, rest: &str) -> Platform {
 fn cluster(attributes: &str) -> String {
     format!(
         "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
-         <platform version=\"4.1\">\n<cluster id=\"c\" speed=\"1Gf\" bw=\"125MBps\" lat=\"50us\" {attributes}/>\n</platform>\n"
+         <platform version=\"4.1\">\n<cluster id=\"c\" speed=\"1Gf\" bw=\"125MBps\" lat=\"50us\" {attributes}/>\n\
+         </platform>\n"
     )
 }
 

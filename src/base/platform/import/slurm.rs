@@ -8,7 +8,8 @@ use crate::config::{ConfigError, Lines};
 use super::host_list::expand;
 use super::{ImportedPlaces, shown};
 
-const FORMATS: &str = "SwitchName=… or BlockName=…, as in Slurm's topology.conf, or output of ibnetdiscover, or XML of hwloc 2 or SimGrid";
+const FORMATS: &str = "SwitchName=… or BlockName=…, as in Slurm's topology.conf, or output of ibnetdiscover, or XML of \
+    hwloc 2 or SimGrid";
 
 /// Names of kinds of groups of a tree, smallest first. Larger kinds are `level3`, `level4` and so on.
 const KINDS: [&str; 2] = ["switch", "group"];
