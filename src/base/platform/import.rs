@@ -6,8 +6,6 @@
 mod host_list;
 mod hwloc;
 mod infiniband;
-#[cfg(test)]
-mod network_tests;
 mod simgrid;
 mod slurm;
 #[cfg(test)]

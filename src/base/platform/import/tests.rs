@@ -1,5 +1,7 @@
 //! Imports of small descriptions, and of damaged ones.
 
+mod networks;
+
 use proptest::prelude::*;
 
 use crate::config::{Document, Override};

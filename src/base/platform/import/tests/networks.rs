@@ -1,8 +1,9 @@
 //! Imports of networks: clusters of SimGrid, output of ibnetdiscover, Slurm's topology.yaml.
 
-use super::*;
 use crate::config::Document;
-use crate::platform::{LinkNetwork, Platform};
+use crate::platform::{LinkNetwork, Platform, import_places};
+
+use super::super::ImportedPlaces;
 
 /// The tables that imported parts lack.
 const REST: &str = r#"

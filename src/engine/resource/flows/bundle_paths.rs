@@ -1,0 +1,60 @@
+//! Resources that the flows of a bundle pass, their capacities, and the workers that own them.
+
+use smallvec::SmallVec;
+
+use mcpsim_base::platform::{LinkIndex, Occupancy};
+
+use super::bundles::BundleKey;
+use super::links::NetworkLinks;
+use super::resources::{MOST, ResourceId, ResourceKind};
+use super::{Flows, uplinks};
+
+impl Flows {
+    /// What the flows of a bundle pass.
+    pub(super) fn path(&self, bundle: &BundleKey) -> SmallVec<[ResourceId; 6]> {
+        let BundleKey { from, to, rails: [out, into], .. } = *bundle;
+        let mut path = SmallVec::new();
+        path.push(ResourceId::new(ResourceKind::Out, from, out.into()));
+        path.push(ResourceId::new(ResourceKind::In, to, into.into()));
+        if self.wires.occupancy.duplex.is_some() {
+            path.push(ResourceId::new(ResourceKind::Duplex, from, out.into()));
+            path.push(ResourceId::new(ResourceKind::Duplex, to, into.into()));
+        }
+        if self.wires.occupancy.pair_duplex.is_some() {
+            path.push(ResourceId::new(ResourceKind::Pair, from.min(to), from.max(to)));
+        }
+        uplinks::add(&self.wires.groups, from, to, &mut path);
+        if let Some(links) = &self.wires.links {
+            links.add(from, to, &mut path);
+        }
+        path
+    }
+
+    pub(super) fn number(&mut self, id: ResourceId) -> u32 {
+        let Occupancy { capacity, duplex, pair_duplex, .. } = &self.wires.occupancy;
+        let of_link = |links: &NetworkLinks| links.capacity(LinkIndex(id.other()));
+        let capacity = match id.kind() {
+            ResourceKind::Out | ResourceKind::In => capacity,
+            ResourceKind::Link => &self.wires.links.as_ref().and_then(of_link),
+            ResourceKind::Duplex => duplex,
+            ResourceKind::Pair => pair_duplex,
+            ResourceKind::UplinkOut | ResourceKind::UplinkIn => &self.wires.groups[id.other() as usize].capacity,
+        };
+        let capacity = capacity.map_or(MOST, |capacity| capacity.get());
+        let own = self.owner(id) == self.wires.me;
+        let number = self.resources.number(id, capacity, own);
+        self.due.add(number);
+        number
+    }
+
+    pub(super) fn owner(&self, id: ResourceId) -> u32 {
+        self.worker_of(id.node())
+    }
+
+    pub(super) fn worker_of(&self, node: u32) -> u32 {
+        match self.wires.first_node.len() {
+            1 => 0,
+            _ => self.wires.first_node.partition_point(|&first| first <= node) as u32 - 1,
+        }
+    }
+}
