@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use mcpsim_base::rank::{Context, Envelope, Rank, RequestId, Tag};
 use mcpsim_base::units::{Bytes, SimTime};
 
+use super::departure::Passage;
 use super::paths::PathSlot;
 use super::payloads::PayloadSlot;
 
@@ -94,8 +95,8 @@ pub(super) enum EventKind {
         message: InFlightMessage,
         /// Departure time of the message.
         left: SimTime,
-        /// Load of the port at the sender when the transfer started.
-        load: u32,
+        /// Carrier of the transfer, and the delay of the head.
+        passage: Passage,
     },
     /// The end of a served message (which the receiver's program answers without a receive) arrives at its receiver.
     Serve {
@@ -126,8 +127,8 @@ pub(super) enum EventKind {
         /// Start of the transfer on the path: the start of the transfer, or the MPI call of the receiver that let the
         /// transfer progress.
         since: SimTime,
-        /// Load of the port at the sender when the transfer started.
-        load: u32,
+        /// Carrier of the transfer, and the delay of the head.
+        passage: Passage,
         /// Critical path that determined the start of the transfer.
         path: PathSlot,
     },

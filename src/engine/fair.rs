@@ -11,26 +11,28 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use mcpsim_base::platform::{Contention, Copies, Level, Link, Platform, Row, Site};
-use mcpsim_base::profile::{Resource, SharedKind, Uses};
+use mcpsim_base::platform::{Level, Platform, Row, Site};
+use mcpsim_base::profile::{SharedKind, Uses};
 use mcpsim_base::rank::{Rank, RequestId};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::adapters::Adapters;
 use super::chunked_vec::ChunkedVec;
 use super::delays::Delays;
-use super::event::{EventKey, InFlightMessage};
+use super::departure::{Carrier, Passage};
+use super::event::EventKey;
+use super::level_rules::is_fair;
 use super::lp::LogicalProcess;
 use super::memory::Memory;
-use super::network::{Flight, RankLocation};
+use super::network::RankLocation;
 use super::prefetch::prefetch;
 use super::resource::flows::{
     BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, NetworkLinks, ResourceKind, SlotGrid,
 };
 use super::state::TargetRank;
 use super::transport::Batch;
-pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome, head_delays, packed};
-use transfers::{WIRE, turn_of};
+use transfers::WIRE;
+pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome};
 
 /// The end of the message is known.
 pub(super) const NO_FLOW: u32 = u32::MAX;
@@ -38,11 +40,9 @@ pub(super) const NO_FLOW: u32 = u32::MAX;
 /// What a worker keeps for fair shares.
 #[derive(Debug)]
 pub(super) struct Fair {
-    /// Whose cores copy, by level.
-    pub copies: [Copies; 3],
     /// Transfers between nodes.
     pub flows: Option<Flows>,
-    adapters: Adapters,
+    pub adapters: Adapters,
     /// What copies within nodes find, where the platform says it.
     pub memory: Option<Memory>,
     /// Transfers whose ends are not known, by ticket.
@@ -80,13 +80,11 @@ impl Fair {
         seats: &[RankLocation],
         sites: &[Site],
     ) -> Option<Box<Fair>> {
-        let is_fair = |level| platform.link(level).contention() == Contention::Fair;
-        if !Level::ALL.into_iter().any(is_fair) {
+        if !Level::ALL.into_iter().any(|level| is_fair(platform, level)) {
             return None;
         }
         let between = platform.link(Level::InterNode);
-        let copies = |level| if is_fair(level) { platform.link(level).occupancy().copies } else { Copies::None };
-        let flows = is_fair(Level::InterNode).then(|| {
+        let flows = is_fair(platform, Level::InterNode).then(|| {
             let occupancy = between.occupancy().clone();
             let tolerance = u64::from(occupancy.tolerance.per_mille());
             let grid = SlotGrid::new(platform.slot(), platform.lookahead());
@@ -100,7 +98,6 @@ impl Fair {
         let memory = Memory::new(platform, nodes.clone(), me, seats, sites);
         let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
         Some(Box::new(Fair {
-            copies: Level::ALL.map(copies),
             flows,
             adapters,
             memory,
@@ -115,8 +112,20 @@ impl Fair {
         }))
     }
 
+    /// Returns the adapter for the next transfer of the rank, if the transfers of a rank use the adapters in turn.
+    #[inline]
+    pub fn turn(&self, target: &mut TargetRank, from: RankLocation) -> u32 {
+        if !self.adapters.take_turns() {
+            return 0;
+        }
+        let next = &mut target.occupied().turn_of_rails;
+        let turn = *next;
+        *next = turn.wrapping_add(1);
+        self.adapters.turn(from, turn)
+    }
+
     /// The bundle of a transfer, if others feel it.
-    fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
+    pub fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
         let slot = self.flows.as_ref()?.slot();
         let mut last = self.last_pace.get();
         if (last.size, last.bandwidth, last.gap) != (size, row.bandwidth.get(), row.gap) {
@@ -233,97 +242,7 @@ impl Fair {
     }
 }
 
-/// Whether the time of a message's head is known when it is sent: nothing on its sender's side may delay it.
-pub(super) fn head_is_known(link: &Link, level: Level) -> bool {
-    let delayed = link.occupancy().copies.by_sender() || level == Level::InterNode;
-    link.contention().head_is_known() && !(link.contention() == Contention::Fair && delayed)
-}
-
-/// Whether messages pass nothing on their sender's side that depends on the order in which they leave.
-pub(super) fn is_portless(link: &Link, level: Level) -> bool {
-    match link.contention() {
-        Contention::Ideal => true,
-        Contention::Share | Contention::Queue | Contention::Measured => false,
-        Contention::Fair => head_is_known(link, level),
-    }
-}
-
 impl LogicalProcess<'_> {
-    /// Which adapter a transfer of the rank takes that leaves now, where one is taken after the other.
-    #[inline]
-    pub fn turn(&mut self, target: &mut TargetRank, level: Level) -> u32 {
-        match self.fair.as_deref() {
-            Some(fair) if level == Level::InterNode && fair.adapters.take_turns() => {
-                let next = &mut target.occupied().turn_of_rails;
-                let turn = *next;
-                *next = turn.wrapping_add(1);
-                fair.adapters.turn(self.seats[target.rank as usize], turn)
-            }
-            _ => 0,
-        }
-    }
-
-    /// Whether a message meets nothing when it leaves: it is a request, or a flow whose adapters are known.
-    #[inline]
-    pub fn meets_nothing(&self, to: Rank, (level, row): (Level, &Row), message: &InFlightMessage, from: Rank) -> bool {
-        let Some(fair) = self.fair.as_deref() else { return false };
-        if level != Level::InterNode || fair.flows.is_none() {
-            return false;
-        }
-        let (from, to) = (self.seats[from as usize], self.seats[to as usize]);
-        let is_flow = || !fair.adapters.take_turns() && fair.bundle(from, to, 0, row, message.size).is_some();
-        message.rendezvous.is_some() || is_flow()
-    }
-
-    /// A transfer of `size` leaves at `left`: when its adapter takes it, and what it has waited for.
-    #[inline]
-    pub fn past_adapter(
-        &mut self,
-        key: EventKey,
-        (level, row): (Level, &Row),
-        size: Bytes,
-        turn: u32,
-        left: SimTime,
-    ) -> (SimTime, Option<Resource>) {
-        let Some(fair) = self.fair.as_deref_mut().filter(|fair| level == Level::InterNode && fair.flows.is_some())
-        else {
-            return (left, None);
-        };
-        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
-        if fair.bundle(from, to, turn, row, size).is_some() {
-            return (left, None);
-        }
-        fair.adapters.send(from, to, turn, row, size, left)
-    }
-
-    /// A message left at `left`, and by the event `key` its head gets to the receiver.
-    #[inline]
-    pub fn announce(
-        &mut self,
-        key: EventKey,
-        level: Level,
-        row: &Row,
-        message: &InFlightMessage,
-        turn: u32,
-        left: SimTime,
-    ) {
-        if self.fair.is_some() && level == Level::InterNode && message.rendezvous.is_none() {
-            self.announce_transfer(key, row, message.size, turn_of(turn), left);
-        }
-    }
-
-    /// A transfer of `size` left at `left`, and by the event `key` its head gets to a receiver on another node.
-    pub fn announce_transfer(&mut self, key: EventKey, row: &Row, size: Bytes, turn: u32, left: SimTime) {
-        let Some(fair) = self.fair.as_deref_mut() else { return };
-        let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
-        let Some(bundle) = fair.bundle(from, to, turn, row, size) else { return };
-        fair.adapters.carry_out((from, to), turn, row, size);
-        let Some(flows) = &mut fair.flows else { return };
-        let slot = flows.announce(bundle, left, key.time);
-        self.window_end = self.window_end.min(slot);
-        self.tell();
-    }
-
     /// The flows of the worker's nodes, if there are any.
     pub fn flows(&mut self) -> Option<&mut Flows> {
         self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut())
@@ -345,12 +264,6 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// Whether the level shares fairly.
-    #[inline]
-    pub fn is_fair(&self, level: Level) -> bool {
-        self.network.link(level).contention() == Contention::Fair
-    }
-
     /// Puts what other workers are to hear of flows into their batches.
     pub fn tell(&mut self) {
         if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut())
@@ -362,26 +275,38 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// The head of a transfer between nodes has come by the event `key`; it left at `left`. Gives what is known of its
+    /// The head of a transfer has come by the event `key`; it left at `left`. Gives what is known of its
     /// end, and what has held it up, if its end is known.
     pub fn land(
         &mut self,
         key: EventKey,
         row: &Row,
         size: Bytes,
-        Flight { left, load }: Flight,
+        (left, passage): (SimTime, Passage),
         taker: TransferConsumer,
     ) -> (TransferOutcome, Delays) {
         let (head, alone) = (key.time, row.bandwidth.span(size, 1));
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
-        let (turn, delays) = (turn_of(load), head_delays(row, left, head, load));
+        let delays = passage.head_delays(row, left, head);
         let fair = self.fair.as_deref_mut().expect("the level shares fairly");
-        let Some(bundle) = fair.bundle(from, to, turn, row, size) else {
-            let (taken, by) = fair.adapters.receive(from, to, turn, row, size, head);
-            let delays = by.map_or(delays, |by| delays.and(by, taken.since(head)));
-            return (TransferOutcome::Ends(taken + alone), delays);
+        let (turn, bundle) = match passage.carrier {
+            Carrier::Flow { turn, bundle } => (u32::from(turn), bundle),
+            Carrier::Adapter { turn } => {
+                let (taken, by) = fair.adapters.receive(from, to, u32::from(turn), row, size, head);
+                let delays = by.map_or(delays, |by| delays.and(by, taken.since(head)));
+                return (TransferOutcome::Ends(taken + alone), delays);
+            }
+            Carrier::Core | Carrier::Port { .. } => return (TransferOutcome::Ends(head + alone), delays),
         };
         fair.adapters.carry_in((from, to), turn, row, size);
+        let key_of_bundle = |fair: &Fair| fair.bundle(from, to, turn, row, size).expect("the sender has a bundle");
+        let bundle = match bundle {
+            Some(bundle) => bundle,
+            None => {
+                let bundle = key_of_bundle(fair);
+                fair.flows.as_mut().expect("it has a bundle").index(bundle)
+            }
+        };
         let before = delays.before_head();
         let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: [0; 3] });
         let flows = fair.flows.as_mut().expect("it has a bundle");
@@ -419,25 +344,6 @@ impl LogicalProcess<'_> {
             }
             (_, None) => None,
         }
-    }
-
-    /// Whether the receiving core copies a message of `size`.
-    #[inline]
-    pub fn receiver_copies(&self, level: Level, size: Bytes) -> bool {
-        self.fair
-            .as_deref()
-            .is_some_and(|fair| fair.copies[level as usize].by_receiver() && self.is_copied(level, size))
-    }
-
-    /// Whether the sending core copies a message of `size`.
-    #[inline]
-    pub fn sender_copies(&self, level: Level, size: Bytes) -> bool {
-        self.fair.as_deref().is_some_and(|fair| fair.copies[level as usize].by_sender() && self.is_copied(level, size))
-    }
-
-    /// Between nodes only what is sent eagerly is copied.
-    fn is_copied(&self, level: Level, size: Bytes) -> bool {
-        level != Level::InterNode || size <= self.network.link(level).eager_threshold()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcpsim_base::platform::{Contention, HardwareThreads, Level, Partition, Platform, Row, Site};
+use mcpsim_base::platform::{HardwareThreads, Level, Partition, Platform, Site};
 use mcpsim_base::profile::{Arrow, BlockUse, CollectiveCounter, MessageProfile, Pairs, TransferParts};
 use mcpsim_base::rank::{Completion, Doorbell, Message, Rank};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
@@ -12,11 +12,12 @@ use super::activity::{ActivityLimits, Sites};
 use super::clock::WaitCause;
 use super::conditions::{ActiveConditions, Effects};
 use super::error::RunError;
-use super::event::{Event, EventKey, EventKind, InFlightMessage};
-use super::fair::{Fair, head_is_known, is_portless, packed};
+use super::event::{Event, EventKey, EventKind};
+use super::fair::Fair;
+use super::level_rules::{LevelRules, is_fair};
 use super::memory::NodeMemory;
 use super::meter::Meter;
-use super::network::{Departure, Network, RankLocation};
+use super::network::{Network, RankLocation};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
 use super::place_messages::PlaceCounter;
@@ -94,11 +95,9 @@ pub(super) struct LogicalProcess<'a> {
     pub completions: Vec<Completion>,
     /// Second buffer of completions, in use while the program holds `completions`.
     pub spare: Vec<Completion>,
-    /// For each level, the least latency, and whether the contention model needs no port.
-    pub least_latency: [SimSpan; 3],
-    pub portless: [bool; 3],
-    /// For each level, whether the arrival time of a message's head is independent of load.
-    pub head_known: [bool; 3],
+    rules: [LevelRules; 3],
+    /// Receiving cores copy messages of some level.
+    pub receivers_copy: bool,
     /// Time at which the last message of each pair (receiver, sender) is served, if this time is in the future.
     pub to_serve: HashMap<(Rank, Rank), SimTime>,
     /// Answers to the message that a program serves; the allocation is reused.
@@ -128,14 +127,14 @@ impl<'a> LogicalProcess<'a> {
         options: &RunOptions,
         seed: u64,
     ) -> Self {
-        let per_level = |level: Level| platform.link(level);
         let recording = options.recording(seats.len());
-        let charges = Level::ALL.into_iter().any(|level| platform.link(level).contention() == Contention::Fair);
+        let charges = Level::ALL.into_iter().any(|level| is_fair(platform, level));
         let (nodes, workers) = (partition.nodes(me), partition.workers());
         let first_node: Vec<u32> = (0..workers).map(|worker| partition.nodes(worker).start).collect();
         let (conditions, effects) = ActiveConditions::new(platform, seed).unzip();
         let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, &platform.core)).flatten();
         let effects = Effects { shares_cores: shared_cores.is_some(), ..effects.unwrap_or_default() };
+        let rules = Level::ALL.map(|level| LevelRules::new(platform, level, effects.delays));
         LogicalProcess {
             me,
             seats,
@@ -172,9 +171,8 @@ impl<'a> LogicalProcess<'a> {
             woken: Vec::new(),
             completions: Vec::new(),
             spare: Vec::new(),
-            least_latency: Level::ALL.map(|level| platform.least_latency(level)),
-            portless: Level::ALL.map(|level| !effects.delays && is_portless(per_level(level), level)),
-            head_known: Level::ALL.map(|level| !effects.delays && head_is_known(per_level(level), level)),
+            receivers_copy: rules.iter().any(|rules| rules.copied_by_receiver.is_some()),
+            rules,
             to_serve: HashMap::new(),
             answers: Vec::new(),
             unfinished: 0,
@@ -185,6 +183,24 @@ impl<'a> LogicalProcess<'a> {
             doorbell: Arc::default(),
             all_later: Level::ALL.iter().all(|&level| platform.least_latency(level) > SimSpan::ZERO),
         }
+    }
+
+    /// Returns the rules of messages of a level.
+    #[inline(always)]
+    pub fn rules(&self, level: Level) -> &LevelRules {
+        &self.rules[level as usize]
+    }
+
+    /// Returns whether the core of the receiver copies a message of `size`.
+    #[inline(always)]
+    pub fn receiver_copies(&self, level: Level, size: Bytes) -> bool {
+        self.rules(level).copied_by_receiver.is_some_and(|limit| size <= limit)
+    }
+
+    /// Returns whether the core of the sender copies a message of `size`.
+    #[inline(always)]
+    pub fn sender_copies(&self, level: Level, size: Bytes) -> bool {
+        self.rules(level).copied_by_sender.is_some_and(|limit| size <= limit)
     }
 
     #[inline(always)]
@@ -224,52 +240,6 @@ impl<'a> LogicalProcess<'a> {
             self.outgoing_next = self.outgoing_next.min(key.time);
             self.outgoing[owner as usize].push(Event { key, body: body() }, &mut self.payloads, &mut self.paths);
         }
-    }
-
-    /// Passes a message, or the request of a rendezvous, that leaves at `left` through the sender's port. `key` is the
-    /// key of the message's event except for the time.
-    #[inline(always)]
-    pub fn set_out(
-        &mut self,
-        target: &mut TargetRank,
-        key: EventKey,
-        (level, row): (Level, &Row),
-        message: &InFlightMessage,
-        left: SimTime,
-    ) -> Departure {
-        // The common case is tested first, because every message passes this function.
-        if self.fair.is_none() && !self.effects.delays && message.rendezvous.is_none() {
-            return self.network.depart(self.seats[key.from as usize], level, row, message.size, left);
-        }
-        self.set_out_otherwise(target, key, (level, row), message, left)
-    }
-
-    /// Handles [`LogicalProcess::set_out`] for the request of a rendezvous, in the `fair` contention model, and with
-    /// delays.
-    #[inline(never)]
-    fn set_out_otherwise(
-        &mut self,
-        target: &mut TargetRank,
-        key: EventKey,
-        (level, row): (Level, &Row),
-        message: &InFlightMessage,
-        left: SimTime,
-    ) -> Departure {
-        let delay = match self.effects.delays {
-            true => self.delay(target, key.to, level, message.rendezvous.is_none().then_some(row), message.size),
-            false => SimSpan::ZERO,
-        };
-        if message.rendezvous.is_some() {
-            return Departure { head: left + self.network.handshake(key.from, key.to, level) + delay, load: 1 };
-        }
-        let (mut turn, mut left, mut by) = (0, left, None);
-        if self.fair.is_some() {
-            turn = self.turn(target, level);
-            (left, by) = self.past_adapter(key, (level, row), message.size, turn, left);
-        }
-        let departure = self.network.depart(self.seats[key.from as usize], level, row, message.size, left);
-        let departure = Departure { head: departure.head + delay, ..departure };
-        if self.is_fair(level) { Departure { load: packed(turn, by), ..departure } } else { departure }
     }
 
     /// Extends `path` by a transfer between two ranks that left at `left` and ended at `end`.
@@ -329,7 +299,7 @@ impl<'a> LogicalProcess<'a> {
             let earlier = target.ahead.iter().filter(|ahead| ahead.to == to && ahead.left <= left);
             head = earlier.map(|ahead| ahead.head).fold(head, SimTime::max);
         }
-        if head > left + self.least_latency[level as usize] {
+        if head > left + self.rules(level).least_latency {
             if target.ahead.len() >= AHEAD && target.ahead.len() == target.ahead.capacity() {
                 self.forget_arrived(&mut target.ahead);
             }
@@ -342,7 +312,7 @@ impl<'a> LogicalProcess<'a> {
     /// decides, because the clock of one task does not bound the send times of other tasks.
     #[cold]
     fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
-        let least = self.least_latency.into_iter().min().expect("three levels");
+        let least = self.rules.iter().map(|rules| rules.least_latency).min().expect("three levels");
         let now = self.now.time;
         ahead.retain(|other| other.head > now + least);
         // If most message heads remain in the list, the list grows before the next removal.

@@ -1,15 +1,14 @@
 //! Sends, receives, arrivals and matching of messages.
 
-use mcpsim_base::platform::{Level, Row};
-use mcpsim_base::rank::{
-    COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode,
-};
+use mcpsim_base::platform::Level;
+use mcpsim_base::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
 use mcpsim_base::units::{SimSpan, SimTime};
 
 use super::clock::{TimeCategory, WaitCause};
 use super::delays::Delays;
+use super::departure::dispatch;
 use super::error::RunError;
-use super::event::{EventKey, EventKind, Going, InFlightMessage};
+use super::event::{EventKind, InFlightMessage};
 use super::fair::NO_FLOW;
 use super::granted::{finish_transfer, grant_match};
 use super::idle::{decided, noticed};
@@ -56,43 +55,6 @@ pub(super) fn start_send(
     rendezvous.or(copied).unwrap_or(COMPLETE)
 }
 
-/// Schedules the departure of a message, or of the request of a rendezvous, at `left`. If `copied` is given, the
-/// sender's core copies the message first and then completes the request `copied`.
-#[inline(always)]
-pub(super) fn dispatch(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    to: Rank,
-    (level, row): (Level, &Row),
-    message: InFlightMessage,
-    left: SimTime,
-    copied: Option<RequestId>,
-) {
-    // If the arrival time of the head does not depend on load, it is computed at the send, while the rank's state is in
-    // the caches.
-    let latency = if message.rendezvous.is_none() { row.latency } else { lp.network.handshake(target.rank, to, level) };
-    let free = copied.is_none() && !lp.effects.delays && lp.meets_nothing(to, (level, row), &message, target.rank);
-    let free = free && !target.occupied().leaving.contains(&to);
-    let head = (free || lp.head_known[level as usize]).then(|| lp.in_order(target, level, to, left, left + latency));
-    let sequence = target.next_sequence();
-    if free || lp.portless[level as usize] || (copied.is_none() && lp.is_next(left)) {
-        // The message needs no departure event, because it passes no port or leaves at the current time.
-        let key = EventKey { time: left, to, from: target.rank, sequence };
-        let set_out = lp.set_out(target, key, (level, row), &message, left);
-        let head = head.unwrap_or_else(|| lp.in_order(target, level, to, left, set_out.head));
-        let key = EventKey { time: head, ..key };
-        lp.announce(key, level, row, &message, set_out.load, left);
-        lp.push_event(key, || EventKind::Arrival { message, left, load: set_out.load });
-    } else {
-        let key = EventKey { time: left, to: target.rank, from: target.rank, sequence };
-        let going = copied.map_or(head.map_or(Going::Asked, Going::At), Going::Copied);
-        if lp.fair.is_some() && level == Level::InterNode {
-            target.occupied().leaving.push_back(to);
-        }
-        lp.push_event(key, || EventKind::Departure { to, message, going });
-    }
-}
-
 /// Executes a blocking receive that the rank's program posted at `clock`.
 pub(super) fn recv(
     target: &mut TargetRank,
@@ -135,7 +97,7 @@ fn recv_matched(
     posted: SimTime,
 ) -> Option<Answer> {
     let Envelope { source, tag, .. } = envelope;
-    let copies = lp.fair.is_some() && lp.receiver_copies(level, arrived.size);
+    let copies = lp.receiver_copies(level, arrived.size);
     if arrived.ticket != NO_FLOW
         && let Some((end, delays)) = lp.ask(arrived.ticket, None)
     {
@@ -294,7 +256,7 @@ fn matched_at_arrival(
         if posted > head {
             request.overhead += link.protocol().unexpected(size);
         }
-        if posted > head && lp.fair.is_some() && lp.receiver_copies(level, size) {
+        if posted > head && lp.receiver_copies(level, size) {
             // The receive was posted after the message arrived, and the receiver's core copies the message from then
             // on.
             let delays = lp.paths.delays(path);
@@ -329,7 +291,7 @@ fn matched_at_arrival(
 /// receiver's core must copy the message, the receive is ready after the copy.
 #[inline(always)]
 pub(super) fn came(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id: RequestId, head: SimTime, end: SimTime) {
-    if lp.fair.is_some() {
+    if lp.receivers_copy {
         return came_to_core(target, lp, id, head, end);
     }
     let posted = target.requests.get(id).ready;

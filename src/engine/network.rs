@@ -12,6 +12,7 @@ use mcpsim_base::profile::{SharesChanged, TransferParts};
 use mcpsim_base::rank::Rank;
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
+use super::departure::{Departure, Passage};
 use super::resource::port::Port;
 
 /// Location of a rank, and the worker that owns the rank. The struct is compact, because each message reads the
@@ -116,24 +117,6 @@ impl AloneCosts {
     fn under_load(self, contention: Contention, row: &Row, load: u32) -> (SimSpan, SimSpan) {
         (row.latency_under(contention, load), row.bytes_under(contention, load, self.size))
     }
-}
-
-/// Departure of a message in flight.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flight {
-    /// Departure time.
-    pub left: SimTime,
-    /// Load of the sender's port when the message departed.
-    pub load: u32,
-}
-
-/// A transfer that has passed its sender's port.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Departure {
-    /// Arrival time of the transfer's head at the receiver.
-    pub head: SimTime,
-    /// Load of the sender's port.
-    pub load: u32,
 }
 
 impl<'a> Network<'a> {
@@ -299,7 +282,7 @@ impl<'a> Network<'a> {
         let link = self.platform.link(level);
         let contention = link.contention();
         if matches!(contention, Contention::Ideal | Contention::Fair) {
-            return Departure { head: time + row.latency, load: 1 };
+            return Departure { head: time + row.latency, passage: Passage::of_port(1) };
         }
         let slower = self.slower(level, [from.node; 2]);
         let alone = self.alone(level, row, size);
@@ -311,18 +294,18 @@ impl<'a> Network<'a> {
         if contention == Contention::Queue {
             let start = port.queue(time, longer(occupation(row, size), slower));
             port.count_queued(time, start, size.get());
-            return Departure { head: start + row.latency, load: 1 };
+            return Departure { head: start + row.latency, passage: Passage::of_port(1) };
         }
         let load = port.load_at(time);
         let (latency, bytes) = self.last[level as usize].under(alone, contention, row, load);
         let head = time + latency;
         let end = head + longer(bytes, slower);
         port.hold(time, end, size.get());
-        Departure { head, load }
+        Departure { head, passage: Passage::of_port(load) }
     }
 
     /// Returns the arrival time of the last byte of a message between two nodes, or within a node. The message departed
-    /// as `flight` describes, and its head arrives at `head`.
+    /// at `left`, when the sender's port had the load `load`, and its head arrives at `head`.
     #[inline(always)]
     pub fn arrive(
         &mut self,
@@ -330,10 +313,9 @@ impl<'a> Network<'a> {
         level: Level,
         row: &Row,
         size: Bytes,
-        flight: Flight,
+        (left, load): (SimTime, u32),
         head: SimTime,
     ) -> SimTime {
-        let Flight { left, load } = flight;
         let contention = self.platform.link(level).contention();
         let alone = self.alone(level, row, size);
         let slower = self.slower(level, nodes);

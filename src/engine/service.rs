@@ -4,10 +4,10 @@
 use mcpsim_base::rank::{Message, Program, Rank, SERVICE, SendMode, Served};
 use mcpsim_base::units::SimTime;
 
+use super::departure::dispatch;
 use super::event::{EventKey, EventKind, InFlightMessage};
 use super::idle::served;
 use super::lp::LogicalProcess;
-use super::messages::dispatch;
 use super::paths::PathSlot;
 use super::state::TargetRank;
 

@@ -14,16 +14,17 @@ use mcpsim_base::units::SimTime;
 
 use super::calls::begin;
 use super::delays::Delays;
+use super::departure::{Carrier, LeavingMessage, Passage};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind, Going, InFlightMessage};
-use super::fair::{Fair, NO_FLOW, PendingService, TransferConsumer, TransferOutcome, head_delays, packed};
+use super::fair::{Fair, NO_FLOW, PendingService, TransferConsumer, TransferOutcome};
 use super::granted::end_transfer;
 use super::horizon::Horizon;
 use super::idle::end_idle;
 use super::lp::LogicalProcess;
 use super::messages::{arrive, came, set_ready};
 use super::mpi_intervals::put_off;
-use super::network::{Flight, RankLocation};
+use super::network::RankLocation;
 use super::paths::Path;
 use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
@@ -278,27 +279,20 @@ impl<'a, P: Program> Worker<'a, P> {
             let level = lp.level(from, to);
             let row = lp.network.row(from, to, level, message.size);
             let RankState { program, target } = &mut self.ranks[seat.local as usize];
-            if lp.fair.is_some() && level == Level::InterNode {
+            if lp.rules(level).has_flows {
                 target.left_for(to);
             }
-            let start = match going {
-                Going::At(_) | Going::Asked => left,
-                Going::Copied(request) => copied(target, lp, request, &message, left),
-            };
-            let key = EventKey { time: start, to, from, sequence };
-            let set_out = lp.set_out(target, key, (level, row), &message, start);
-            let load = if start > left { packed(set_out.load, Some(Resource::Core)) } else { set_out.load };
-            let head = match going {
-                Going::At(head) => head,
-                Going::Asked | Going::Copied(_) => lp.in_order(target, level, to, left, set_out.head),
+            let (start, head) = match going {
+                Going::At(head) => (left, Some(head)),
+                Going::Asked => (left, None),
+                Going::Copied(request) => (copied(target, lp, request, &message, left), None),
             };
             // The sequence number of the departure event is reused for the event of the head, because only one of the
             // two events exists at a time. With delays, the head of a message may wait until later heads have the same
             // time; heads of the same time are ordered by departure, not by the order of execution.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
-            let key = EventKey { time: head, sequence, ..key };
-            lp.announce(key, level, row, &message, load, left);
-            lp.push_event(key, || EventKind::Arrival { message, left, load });
+            let leaving = LeavingMessage { to, message, left, start, head, bundle: None, sequence };
+            lp.leave(target, (level, row), leaving);
             if let Going::Copied(_) = going {
                 go_on(program, target, lp);
             }
@@ -317,7 +311,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
             }
             EventKind::Departure { .. } => unreachable!("handled above"),
-            EventKind::Arrival { mut message, left, load } => {
+            EventKind::Arrival { mut message, left, passage } => {
                 let from = event.key.from;
                 let source = lp.seats[from as usize];
                 let level = RankLocation::level(source, seat);
@@ -326,8 +320,14 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
                 let end = if message.rendezvous.is_some() {
                     event.key.time
-                } else if lp.fair.is_some() && lp.is_fair(level) {
-                    match land(target, lp, event.key, &mut message, Flight { left, load }) {
+                } else if let Carrier::Port { load } = passage.carrier {
+                    let row = lp.network.row(from, target.rank, level, message.size);
+                    let nodes = [source.node, seat.node];
+                    let end = lp.network.arrive(nodes, level, row, message.size, (left, load), event.key.time);
+                    lp.record_to(target, level, from, message.size, (left, end));
+                    end
+                } else {
+                    match land(target, lp, event.key, &mut message, (left, passage)) {
                         Some(TransferOutcome::Ends(end)) => end,
                         Some(TransferOutcome::Open(ticket)) => {
                             arrive(target, lp, (from, level), message, left, (SimTime::NEVER, ticket));
@@ -336,13 +336,6 @@ impl<'a, P: Program> Worker<'a, P> {
                         }
                         None => return,
                     }
-                } else {
-                    let row = lp.network.row(from, target.rank, level, message.size);
-                    let flight = Flight { left, load };
-                    let nodes = [source.node, seat.node];
-                    let end = lp.network.arrive(nodes, level, row, message.size, flight, event.key.time);
-                    lp.record_to(target, level, from, message.size, (left, end));
-                    end
                 };
                 match message.context {
                     SERVICE => serve_at_end(program, target, lp, event.key, message, left, end),
@@ -363,23 +356,21 @@ impl<'a, P: Program> Worker<'a, P> {
                     true => target.copy(row, size, left).0,
                     false => left,
                 };
-                let turn = lp.turn(target, level);
-                let (start, by) = lp.past_adapter(key, (level, row), size, turn, copied);
-                let by = if copied > left { Some(Resource::Core) } else { by };
-                let departure = lp.network.depart(seat, level, row, size, start);
-                let head = match lp.effects.delays {
-                    true => departure.head + lp.delay(target, to, level, Some(row), size),
-                    false => departure.head,
-                };
-                let key = EventKey { time: head, ..key };
-                if lp.fair.is_some() && level == Level::InterNode {
-                    lp.announce_transfer(key, row, size, turn, left);
+                let mut bundle = None;
+                let mut departure = lp.depart(target, to, (level, row), size, copied, &mut bundle);
+                if copied > left {
+                    departure.passage.delayed_by = Some(Resource::Core);
                 }
-                let load = if lp.is_fair(level) { packed(turn, by) } else { departure.load };
-                let body = EventKind::TransferArrival { send, recv, size, left, since: left, load, path };
+                if lp.effects.delays {
+                    departure.head += lp.delay(target, to, level, Some(row), size);
+                }
+                let key = EventKey { time: departure.head, ..key };
+                let mut passage = departure.passage;
+                lp.announce(key, row, size, left, bundle, &mut passage);
+                let body = EventKind::TransferArrival { send, recv, size, left, since: left, passage, path };
                 lp.push_event(key, || body);
             }
-            EventKind::TransferArrival { send, recv, size, left, since, load, mut path } => {
+            EventKind::TransferArrival { send, recv, size, left, since, passage, mut path } => {
                 let from = event.key.from;
                 let level = lp.level(from, target.rank);
                 let row = lp.network.row(from, target.rank, level, size);
@@ -387,31 +378,21 @@ impl<'a, P: Program> Worker<'a, P> {
                 if copies && put_off(target, lp, event.body) {
                     return;
                 }
-                let end = if !lp.is_fair(level) {
-                    lp.network.arrive(
-                        [lp.seats[from as usize].node, seat.node],
-                        level,
-                        row,
-                        size,
-                        Flight { left, load },
-                        event.key.time,
-                    )
-                } else if level != Level::InterNode {
-                    lp.paths.delay(&mut path, head_delays(row, since, event.key.time, load));
-                    event.key.time + row.bandwidth.span(size, 1)
-                } else {
-                    match lp.land(
-                        event.key,
-                        row,
-                        size,
-                        Flight { left, load },
-                        TransferConsumer::Granted { send, recv, path },
-                    ) {
-                        (TransferOutcome::Ends(end), delays) => {
-                            lp.paths.delay(&mut path, delays);
-                            end
+                let end = match passage.carrier {
+                    Carrier::Port { load } => {
+                        let nodes = [lp.seats[from as usize].node, seat.node];
+                        lp.network.arrive(nodes, level, row, size, (left, load), event.key.time)
+                    }
+                    carrier => {
+                        let since = if let Carrier::Core = carrier { since } else { left };
+                        let taker = TransferConsumer::Granted { send, recv, path };
+                        match lp.land(event.key, row, size, (since, passage), taker) {
+                            (TransferOutcome::Ends(end), delays) => {
+                                lp.paths.delay(&mut path, delays);
+                                end
+                            }
+                            (TransferOutcome::Open(_), _) => return,
                         }
-                        (TransferOutcome::Open(_), _) => return,
                     }
                 };
                 end_transfer(target, lp, event.key, (send, recv, path), size, (left, since), end);
@@ -432,33 +413,21 @@ impl<'a, P: Program> Worker<'a, P> {
     }
 }
 
-/// Handles the arrival of the head of an eager message in the `fair` contention model. The message departed with
-/// `flight`, and its head arrived by the event `key`. Returns the end of the message as far as it is known, or `None`
+/// Handles the arrival of the head of an eager message in the `fair` contention model. The message left
+/// at `left`, and its head arrived by the event `key`. Returns the end of the message as far as it is known, or `None`
 /// if the message must wait until other messages are served.
 fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     key: EventKey,
     message: &mut InFlightMessage,
-    flight: Flight,
+    (left, passage): (SimTime, Passage),
 ) -> Option<TransferOutcome> {
-    let left = flight.left;
     let level = lp.level(key.from, key.to);
     let row = lp.network.row(key.from, key.to, level, message.size);
     let serves = message.context == SERVICE;
-    let (landing, delays) = match level {
-        Level::InterNode => lp.land(
-            key,
-            row,
-            message.size,
-            flight,
-            if serves { TransferConsumer::Serve } else { TransferConsumer::Nobody },
-        ),
-        Level::IntraCmp | Level::InterCmp => {
-            let end = key.time + row.bandwidth.span(message.size, 1);
-            (TransferOutcome::Ends(end), head_delays(row, left, key.time, flight.load))
-        }
-    };
+    let taker = if serves { TransferConsumer::Serve } else { TransferConsumer::Nobody };
+    let (landing, delays) = lp.land(key, row, message.size, (left, passage), taker);
     if let TransferOutcome::Ends(end) = landing {
         if !serves {
             lp.paths.delay(&mut message.path, delays);

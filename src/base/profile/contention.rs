@@ -8,7 +8,7 @@ use crate::units::{SimSpan, picoseconds};
 use super::PathParts;
 
 /// Resource for which a message may wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resource {
     /// Core that copies messages within a node.
     Core,

@@ -1,7 +1,6 @@
 //! Transfers between nodes in the `fair` contention model: records of transfers whose ends are unknown, and delays of
 //! transfers.
 
-use mcpsim_base::platform::Row;
 use mcpsim_base::profile::Resource;
 use mcpsim_base::rank::RequestId;
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
@@ -92,19 +91,3 @@ fn whole_spans(lost: u128, pace: u64) -> u64 {
 
 /// Resource of each field of `LostBytes`.
 pub(super) const WIRE: [Resource; 4] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex, Resource::Uplink];
-
-/// Packs the turn of a message's adapter and the resource that delayed the message's head into one number.
-pub(crate) fn packed(turn: u32, by: Option<Resource>) -> u32 {
-    turn & 0xff | by.map_or(0, |by| (by as u32 + 1) << 8)
-}
-
-pub(super) fn turn_of(load: u32) -> u32 {
-    load & 0xff
-}
-
-/// Returns the delays of a transfer whose head left at `left` and arrived at `head`. `load` is the result of
-/// [`packed`].
-pub(crate) fn head_delays(row: &Row, left: SimTime, head: SimTime, load: u32) -> Delays {
-    let by = (load >> 8).checked_sub(1).map(|by| Resource::ALL[by as usize]);
-    Delays::of_head(head.since(left).saturating_sub(row.latency), by)
-}

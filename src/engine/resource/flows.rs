@@ -39,7 +39,7 @@ use smallvec::SmallVec;
 use mcpsim_base::platform::Occupancy;
 use mcpsim_base::units::{SimSpan, SimTime};
 
-pub(crate) use bundles::{BundleKey, LostBytes};
+pub(crate) use bundles::{BundleIndex, BundleKey, LostBytes};
 use bundles::{Bundles, ELSEWHERE, PACE};
 pub(crate) use grid::SlotGrid;
 pub(crate) use judge::SUPERSTEPS;
@@ -193,14 +193,19 @@ impl Flows {
     }
 
     /// A flow of this bundle, which left this worker's node at `left`, starts at `head`: gives the slot from which it
-    /// counts.
-    pub fn announce(&mut self, bundle: BundleKey, left: SimTime, head: SimTime) -> SimTime {
+    /// counts, and the bundle.
+    pub fn announce(&mut self, bundle: BundleKey, left: SimTime, head: SimTime) -> (SimTime, BundleIndex) {
         let (slot, head) = (self.wires.grid.counted(left, head), head.as_ps());
         let j = self.will_start(bundle, slot, head);
         for &worker in &self.bundles.others[j as usize] {
             self.outbox.push((worker, FlowUpdate::Starts { bundle, slot, head }));
         }
-        SimTime::from_ps(slot)
+        (SimTime::from_ps(slot), BundleIndex::new(j))
+    }
+
+    /// Returns the index of a bundle.
+    pub fn index(&mut self, bundle: BundleKey) -> BundleIndex {
+        BundleIndex::new(self.bundle(bundle))
     }
 
     fn will_start(&mut self, bundle: BundleKey, slot: u64, head: u64) -> u32 {
@@ -245,9 +250,9 @@ impl Flows {
 
     /// A flow starts at `now` at this, its receiver's worker, and takes `alone` by itself: gives its end, if that is
     /// known already. Otherwise [`Flows::settle`] gives its ticket when it is.
-    pub fn start(&mut self, bundle: BundleKey, now: SimTime, alone: SimSpan, ticket: u32) -> FlowStart {
+    pub fn start(&mut self, bundle: BundleIndex, now: SimTime, alone: SimSpan, ticket: u32) -> FlowStart {
         let now = now.as_ps();
-        let j = self.bundle(bundle);
+        let j = bundle.number();
         let at = j as usize;
         if self.bundles.home[at].ends.is_empty() {
             self.bind(j, now);

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,20 @@ impl Hash for BundleKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(u64::from(self.from) << 32 | u64::from(self.to));
         state.write_u64(self.pace ^ u64::from(u16::from_le_bytes(self.rails)) << 48);
+    }
+}
+
+/// Index of a bundle at a worker, from the announcement of a flow of the bundle until the flow ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BundleIndex(NonZeroU32);
+
+impl BundleIndex {
+    pub(super) fn new(number: u32) -> Self {
+        BundleIndex(NonZeroU32::MIN.saturating_add(number))
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0.get() - 1
     }
 }
 

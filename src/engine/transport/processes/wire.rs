@@ -217,6 +217,7 @@ mod tests {
     use super::*;
     use crate::activity::ClockPoint;
     use crate::delays::Delays;
+    use crate::departure::{Carrier, Passage};
     use crate::event::{EventKey, EventKind, InFlightMessage};
     use crate::paths::{Path, PathSlot, Paths};
     use crate::payloads::Payloads;
@@ -229,11 +230,13 @@ mod tests {
         let key = EventKey { time, to: number as u32, from: u32::MAX - 1, sequence: u32::MAX };
         let size = Bytes::new(number);
         let message = InFlightMessage { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
-        let (send, recv, left, load) = (3, u32::MAX, SimTime::ZERO, 5);
+        let (send, recv, left) = (3, u32::MAX, SimTime::ZERO);
+        let carrier = if number % 8 < 4 { Carrier::Port { load: 5 } } else { Carrier::Flow { turn: 2, bundle: None } };
+        let passage = Passage { carrier, delayed_by: (number % 3 == 0).then_some(Resource::Gap) };
         let body = match number % 4 {
-            0 => EventKind::Arrival { message, left, load },
+            0 => EventKind::Arrival { message, left, passage },
             1 => EventKind::ClearToSend { send, recv, path },
-            2 => EventKind::TransferArrival { send, recv, size, left, since: left, load, path },
+            2 => EventKind::TransferArrival { send, recv, size, left, since: left, passage, path },
             _ => EventKind::TransferEnd { send, left, path },
         };
         Event { key, body }
