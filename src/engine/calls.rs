@@ -399,7 +399,7 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
         Wait::Parked(answer) => answer,
         Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
         // The completions of the waits below are already stored in the logical process.
-        before @ Wait::Recv { .. } => {
+        before @ (Wait::Recv { .. } | Wait::Flow(_)) => {
             std::mem::forget(before);
             Answer::Completed
         }

@@ -65,6 +65,16 @@ impl Delays {
         self.before == SimSpan::ZERO && self.after.iter().all(|part| *part == SimSpan::ZERO)
     }
 
+    /// Returns the resource and the delay of a transfer that only one resource delayed, once.
+    #[inline]
+    fn single(&self) -> Option<(Resource, SimSpan)> {
+        match (self.by, self.of) {
+            (Some(by), [None, ..]) => Some((by, self.before)),
+            (None, [Some(of), None, ..]) => Some((of, self.after[0])),
+            _ => None,
+        }
+    }
+
     /// Divides the time `contention` among the resources that delayed the transfer, in proportion to their delays.
     fn charged(&self, contention: SimSpan) -> [SimSpan; Resource::ALL.len()] {
         let mut parts = [SimSpan::ZERO; Resource::ALL.len()];
@@ -115,6 +125,16 @@ impl Charges {
 
     /// Charges the contention of a transfer of `level` to the resources in `delays`.
     pub fn charge(&mut self, level: Level, contention: SimSpan, delays: &Delays) {
+        if contention == SimSpan::ZERO {
+            return;
+        }
+        // Most transfers are delayed by one resource, to which at most the contention is charged.
+        if let Some((resource, delay)) = delays.single() {
+            if let Some(place) = Charges::place(level, resource) {
+                self.0[place] += delay.min(contention);
+            }
+            return;
+        }
         for (resource, part) in Resource::ALL.into_iter().zip(delays.charged(contention)) {
             if let Some(place) = Charges::place(level, resource) {
                 self.0[place] += part;

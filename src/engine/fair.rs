@@ -29,7 +29,7 @@ use super::prefetch::prefetch;
 use super::resource::flows::{
     BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, NetworkLinks, ResourceKind, SlotGrid,
 };
-use super::state::TargetRank;
+use super::state::{MatchedReceive, TargetRank};
 use super::transport::Batch;
 use transfers::WIRE;
 pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome};
@@ -52,6 +52,8 @@ pub(super) struct Fair {
     late: Vec<Delays>,
     /// Losses of the bundles of transfers at uplinks when the transfers started, by ticket; empty without uplinks.
     lost_at_uplinks: Vec<i128>,
+    /// Blocking receives that wait for the end of their message's flow, by ticket.
+    awaited: Vec<Option<MatchedReceive>>,
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
     pub services: FxHashMap<(Rank, Rank), VecDeque<PendingService>>,
     /// Flows whose ends were decided last, and the order of these; kept for their room.
@@ -105,6 +107,7 @@ impl Fair {
             free: Vec::new(),
             late: Vec::new(),
             lost_at_uplinks: Vec::new(),
+            awaited: Vec::new(),
             services: FxHashMap::default(),
             ended: Vec::new(),
             order: Vec::new(),
@@ -226,6 +229,21 @@ impl Fair {
         self.open[at].held_up(flow, self.lost_at_uplinks.get(at).copied().unwrap_or(0))
     }
 
+    /// Lets a blocking receive wait for the end of the transfer with this ticket.
+    fn wait_for(&mut self, ticket: u32, receive: MatchedReceive) {
+        let at = ticket as usize;
+        self.open[at].taker = TransferConsumer::BlockingReceive;
+        if at >= self.awaited.len() {
+            self.awaited.resize_with(at + 1, || None);
+        }
+        self.awaited[at] = Some(receive);
+    }
+
+    /// Returns the blocking receive that waits for the end of the transfer with this ticket.
+    pub fn waiting_receive(&mut self, ticket: u32) -> MatchedReceive {
+        self.awaited[ticket as usize].take().expect("a blocking receive waits")
+    }
+
     /// The transfer with this ticket has ended without a receive.
     pub fn end_without_receive(&mut self, ticket: u32, end: SimTime, delays: Delays) {
         let at = ticket as usize;
@@ -326,6 +344,11 @@ impl LogicalProcess<'_> {
         self.window_end = self.window_end.min(slot);
         self.tell();
         landing
+    }
+
+    /// Lets the blocking receive of a rank's program wait for the end of a flow.
+    pub fn await_flow(&mut self, ticket: u32, receive: MatchedReceive) {
+        self.fair.as_deref_mut().expect("there are tickets").wait_for(ticket, receive);
     }
 
     /// The end of a message that was kept with this ticket and what held it up, if it is known by now. If it is not,

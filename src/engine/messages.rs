@@ -17,7 +17,7 @@ use super::memory::{CopyFor, CopyJob};
 use super::mpi_intervals::put_off;
 use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
-use super::state::{Answer, Arrived, MAIN, TargetRank, TaskState, Wait, WaitKind};
+use super::state::{Answer, Arrived, MAIN, MatchedReceive, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{found, wait_all};
 
 /// Starts a send of `message` and removes the payload from the call. The returned request is [`COMPLETE`] if the
@@ -85,7 +85,7 @@ pub(super) fn recv(
 }
 
 /// Completes the match of a message and the blocking receive of the rank's program. Returns the answer to the receive,
-/// unless the message is only the request of a rendezvous.
+/// unless the message is only the request of a rendezvous, is copied, or has a flow without a known end.
 #[inline(always)]
 fn recv_matched(
     target: &mut TargetRank,
@@ -96,7 +96,6 @@ fn recv_matched(
     mut arrived: Arrived,
     posted: SimTime,
 ) -> Option<Answer> {
-    let Envelope { source, tag, .. } = envelope;
     let copies = lp.receiver_copies(level, arrived.size);
     if arrived.ticket != NO_FLOW
         && let Some((end, delays)) = lp.ask(arrived.ticket, None)
@@ -104,12 +103,44 @@ fn recv_matched(
         lp.paths.delay(&mut arrived.path, delays);
         (arrived.end, arrived.ticket) = (end, NO_FLOW);
     }
-    let asks = arrived.rendezvous.is_some() || arrived.ticket != NO_FLOW;
+    let ticket = arrived.ticket;
+    let asks = arrived.rendezvous.is_some() || (ticket != NO_FLOW && lp.effects.by_call);
     let asks = asks || lp.shares_core(target.rank, MAIN);
     if asks || copies || arrived.size > pattern.capacity {
         recv_by_request(target, lp, kind, pattern, (envelope, level), arrived, posted);
         return None;
     }
+    let matched = MatchedReceive { envelope, level, arrived, posted };
+    if ticket != NO_FLOW {
+        // The receive of a collective counts, whether or not the end of its message is known.
+        lp.buffers(target, MAIN, pattern.context);
+        lp.await_flow(ticket, matched);
+        target.begin_wait(MAIN, Wait::Flow(kind));
+        return None;
+    }
+    complete_receive(target, lp, matched);
+    Some(Answer::Completed)
+}
+
+/// Completes the blocking receive of the rank's program whose message has arrived at the end `end` of its flow, with
+/// these delays.
+pub(super) fn end_receive(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    matched: MatchedReceive,
+    (end, delays): (SimTime, Delays),
+) {
+    let mut matched = matched;
+    lp.paths.delay(&mut matched.arrived.path, delays);
+    matched.arrived.end = end;
+    complete_receive(target, lp, matched);
+    lp.woken.push(MAIN);
+}
+
+/// Completes a blocking receive of the rank's program, which needs no request.
+#[inline(always)]
+fn complete_receive(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, matched: MatchedReceive) {
+    let MatchedReceive { envelope: Envelope { context, source, tag }, level, arrived, posted } = matched;
     let row = lp.network.received_row(source, target.rank, level, arrived.size);
     let cause = WaitCause { path: arrived.path, left: arrived.left, ends: (source, target.rank), size: arrived.size };
     let copy = match posted > arrived.head {
@@ -118,7 +149,7 @@ fn recv_matched(
     };
     target.wait_until(lp, MAIN, arrived.end, cause);
     target.spend(lp, MAIN, TimeCategory::Recv, row.receiving(arrived.size) + copy);
-    if lp.effects.credits && pattern.context != SERVICE {
+    if lp.effects.credits && context != SERVICE {
         lp.give_credit(target, source, arrived.end.max(posted));
     }
     lp.completions.clear();
@@ -130,7 +161,6 @@ fn recv_matched(
         payload: arrived.payload,
         cancelled: false,
     });
-    Some(Answer::Completed)
 }
 
 /// Completes the match as [`recv_matched`] for a message that must still be granted or copied, which needs a request.

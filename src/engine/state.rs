@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use mcpsim_base::platform::Level;
 use mcpsim_base::profile::TimeParts;
-use mcpsim_base::rank::{Call, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
+use mcpsim_base::rank::{Call, Envelope, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, ActivityRecord};
@@ -122,6 +123,8 @@ pub(super) enum Wait {
     /// blocking receive is the most common wait and needs no request. Only the rank's program waits in this way, so
     /// this receive follows all posted receives.
     Recv { kind: WaitKind, pattern: Pattern },
+    /// The program waits for the end of the flow of the message that its blocking receive has matched.
+    Flow(WaitKind),
     /// The task waits for all of these requests, of which `left` are incomplete.
     All { kind: WaitKind, requests: Requests, left: u32 },
     /// The task waits for any of these requests.
@@ -196,6 +199,15 @@ pub(super) struct Arrived {
     /// Identifier of the flow that determines the arrival of the message's last byte, or `NO_FLOW`.
     pub ticket: u32,
     pub payload: Payload,
+}
+
+/// A blocking receive of a rank's program, posted at `posted`, and the message that the receive has matched.
+#[derive(Debug)]
+pub(super) struct MatchedReceive {
+    pub envelope: Envelope,
+    pub level: Level,
+    pub arrived: Arrived,
+    pub posted: SimTime,
 }
 
 /// Information on an arrived message, for probes.
@@ -293,7 +305,7 @@ impl TargetRank {
         control.turn = turn;
         match std::mem::replace(&mut control.wait, wait) {
             // The common kinds of waits own no memory, and testing for these kinds is cheaper than dropping the wait.
-            before @ (Wait::Nothing | Wait::Recv { .. }) => std::mem::forget(before),
+            before @ (Wait::Nothing | Wait::Recv { .. } | Wait::Flow(_)) => std::mem::forget(before),
             before => drop(before),
         }
         turn

@@ -38,6 +38,8 @@ pub(crate) enum TransferConsumer {
     Ended(SimTime),
     /// The receive with this request matched the message of the transfer.
     Receive(RequestId),
+    /// A blocking receive of a rank's program matched the message of the transfer.
+    BlockingReceive,
     /// The transfer belongs to a rendezvous message with these requests.
     Granted { send: RequestId, recv: RequestId, path: PathSlot },
     /// The program of the receiving rank serves the message, in the order of `Fair::services`.

@@ -12,7 +12,7 @@ use crate::fair::{PendingService, TransferConsumer, TransferOutcome};
 use crate::granted::end_transfer;
 use crate::lp::LogicalProcess;
 use crate::memory::{COPY, end_block, landed};
-use crate::messages::finish_copy;
+use crate::messages::{end_receive, finish_copy};
 use crate::resource::flows::{EndedFlow, SUPERSTEPS};
 use crate::service::serve_at_end;
 use crate::state::{RankState, TargetRank};
@@ -64,11 +64,17 @@ impl<P: Program> Worker<'_, P> {
             flows.settle(time, &mut ended);
         }
         order.extend((0..).zip(&ended).map(|(at, flow)| (flow.end, at)));
+        order.sort_unstable();
         // The records of transfers are seldom in the caches, so they are read only for transfers with equal ends.
-        order.sort_unstable_by(|a, b| {
-            let mut keys = [a, b].into_iter().map(|(_, at)| fair.transfer(ended[*at as usize].ticket).key);
-            a.0.cmp(&b.0).then_with(|| keys.next().cmp(&keys.next()))
-        });
+        let mut keys: Vec<(EventKey, u32)> = Vec::new();
+        for equal in order.chunk_by_mut(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+            keys.clear();
+            keys.extend(equal.iter().map(|&(_, at)| (fair.transfer(ended[at as usize].ticket).key, at)));
+            if !keys.is_sorted_by(|a, b| a.0 < b.0) {
+                keys.sort_unstable_by_key(|(key, _)| *key);
+                equal.iter_mut().zip(&keys).for_each(|(place, &(_, at))| place.1 = at);
+            }
+        }
         self.lp.tell();
         for next in 0..order.len() {
             if self.lp.failure.is_none() {
@@ -98,9 +104,10 @@ impl<P: Program> Worker<'_, P> {
         match transfer.taker {
             TransferConsumer::Nobody => fair.end_without_receive(ticket, end, delays),
             TransferConsumer::Ended(_) => unreachable!("a flow ends once"),
-            TransferConsumer::Receive(_) | TransferConsumer::Granted { .. } | TransferConsumer::Serve => {
-                fair.forget(ticket)
-            }
+            TransferConsumer::Receive(_)
+            | TransferConsumer::BlockingReceive
+            | TransferConsumer::Granted { .. }
+            | TransferConsumer::Serve => fair.forget(ticket),
         }
         match transfer.taker {
             TransferConsumer::Granted { send, recv, mut path } => {
@@ -113,6 +120,11 @@ impl<P: Program> Worker<'_, P> {
                     TransferConsumer::Receive(recv) => {
                         lp.paths.delay(&mut target.requests.get_mut(recv).path, delays);
                         landed(target, lp, recv, key.time, end);
+                    }
+                    TransferConsumer::BlockingReceive => {
+                        let fair = lp.fair.as_deref_mut().expect("there are flows");
+                        let receive = fair.waiting_receive(ticket);
+                        end_receive(target, lp, receive, (end, delays));
                     }
                     TransferConsumer::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
                     TransferConsumer::Nobody | TransferConsumer::Ended(_) | TransferConsumer::Granted { .. } => {}

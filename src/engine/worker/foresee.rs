@@ -94,7 +94,10 @@ impl<P: Program> Worker<'_, P> {
             let requests = &self.ranks[local(transfer.key.to)].target.requests;
             match transfer.taker {
                 TransferConsumer::Receive(recv) | TransferConsumer::Granted { recv, .. } => requests.foresee(recv),
-                TransferConsumer::Nobody | TransferConsumer::Ended(_) | TransferConsumer::Serve => {}
+                TransferConsumer::Nobody
+                | TransferConsumer::Ended(_)
+                | TransferConsumer::BlockingReceive
+                | TransferConsumer::Serve => {}
             }
         }
         if let Some(ticket) = next(1) {

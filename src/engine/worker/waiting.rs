@@ -42,6 +42,7 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
             add(RequestRecord::receive(pattern, control.since, control.path).awaits());
             kind.name()
         }
+        Wait::Flow(kind) => kind.name(),
         Wait::Any(requests) => {
             requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id), word)));
             "waitany"
