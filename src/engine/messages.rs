@@ -1,7 +1,9 @@
 //! Sends, receives, arrivals and matching of messages.
 
 use mcpsim_base::platform::Level;
-use mcpsim_base::rank::{COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode};
+use mcpsim_base::rank::{
+    COMPLETE, Completion, Envelope, Message, Pattern, Rank, RequestId, Requests, SERVICE, SendMode,
+};
 use mcpsim_base::units::{SimSpan, SimTime};
 
 use super::clock::{TimeCategory, WaitCause};
