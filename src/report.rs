@@ -19,6 +19,7 @@ mod functions;
 mod headline;
 mod histogram;
 mod imported;
+mod links;
 mod machine;
 mod measured;
 mod messages;
@@ -99,6 +100,7 @@ pub fn summary(outcome: &Outcome) -> String {
         sizes::times(outcome),
         messages::busiest_pairs(outcome),
         copies::utilisation(outcome),
+        links::links(outcome),
         copies::copies(outcome),
         copies::blocks(outcome),
         notes::notes(outcome),

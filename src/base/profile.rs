@@ -10,6 +10,7 @@ mod efficiency;
 mod functions;
 mod kinds;
 mod leftovers;
+mod link_uses;
 mod messages;
 mod path;
 mod tasks;
@@ -29,6 +30,7 @@ pub use functions::{
 };
 pub use kinds::{KindMessages, MessageSort, POINT_TO_POINT, message_kinds, message_sizes, message_sorts};
 pub use leftovers::{Unreceived, UnreceivedMessage, Unwaited, UnwaitedRequests};
+pub use link_uses::{BusyLink, LayerUse, LinkUse, NetworkUse};
 pub use messages::{Intervals, MessageCell, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use tasks::{

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use mcpsim_base::platform::{Level, Platform, Row, Site};
-use mcpsim_base::profile::{SharedKind, Uses};
+use mcpsim_base::profile::{LinkUse, SharedKind, Uses};
 use mcpsim_base::rank::{Rank, RequestId};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
@@ -152,8 +152,8 @@ impl Fair {
         for (kind, spans) in all {
             spans.iter().for_each(|span| uses.add(kind, span.as_ps()));
         }
-        for (kind, in_full, most) in flows.used() {
-            match kind {
+        for (id, in_full, most) in flows.used() {
+            match id.kind() {
                 ResourceKind::Out => uses.at_most(SharedKind::AdapterOut, most),
                 ResourceKind::In => uses.at_most(SharedKind::AdapterIn, most),
                 ResourceKind::Duplex => uses.at_most(SharedKind::Duplex, most),
@@ -165,10 +165,7 @@ impl Fair {
                     uses.add(SharedKind::UplinkIn, in_full);
                     uses.at_most(SharedKind::UplinkIn, most);
                 }
-                ResourceKind::Link => {
-                    uses.add(SharedKind::Link, in_full);
-                    uses.at_most(SharedKind::Link, most);
-                }
+                ResourceKind::Link => uses.add_link(LinkUse { link: id.other(), in_full, most }),
                 ResourceKind::Pair => {
                     uses.add(SharedKind::PairDuplex, in_full);
                     uses.at_most(SharedKind::PairDuplex, most);

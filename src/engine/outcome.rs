@@ -10,8 +10,8 @@ use super::repeats::Repeats;
 use mcpsim_base::platform::UnreadKeys;
 use mcpsim_base::profile::{
     AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
-    KindMessages, LatencyTolerance, MessageCell, MessageProfile, MessageSort, OtherAlgorithm, PathParts, ResourceUse,
-    SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums, UnreceivedMessage,
+    KindMessages, LatencyTolerance, MessageCell, MessageProfile, MessageSort, NetworkUse, OtherAlgorithm, PathParts,
+    ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums, UnreceivedMessage,
     UnwaitedRequests, WhatIf,
 };
 use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
@@ -80,6 +80,9 @@ pub struct Outcome {
     /// Utilisation of the resources that messages share over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilisation: Vec<ResourceUse>,
+    /// Utilisation of the links of a network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<NetworkUse>,
     /// Transfers whose share of bandwidth would have changed in flight, if the contention model fixes the share at the
     /// start of a transfer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -416,6 +419,7 @@ mod tests {
                 saved: span(2),
             }],
             contention: None,
+            links: None,
             utilisation: Vec::new(),
             shares_changed: Vec::new(),
             tasks: None,

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mcpsim_base::platform::{Platform, Site};
-use mcpsim_base::profile::{ContentionLevels, Intervals, LatencyTolerance, TaskAnalysis, TaskLog, TimeParts, WhatIf};
+use mcpsim_base::profile::{
+    ContentionLevels, Intervals, LatencyTolerance, NetworkUse, TaskAnalysis, TaskLog, TimeParts, WhatIf,
+};
 use mcpsim_base::rank::{Mailboxes, Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
 
@@ -345,6 +347,10 @@ impl<'a> Simulation<'a> {
             what_if: WhatIf::all(&path, contention.as_ref(), |level| self.platform.link(level).contention()),
             contention,
             shares_changed: passed.changed(|level| self.platform.link(level).contention()),
+            links: uses.as_ref().and_then(|uses| {
+                let network = self.platform.places.network.as_ref()?;
+                NetworkUse::new(network, uses.links(), predicted)
+            }),
             utilisation: uses.map(|uses| uses.rows(predicted)).unwrap_or_default(),
             critical_path,
             efficiencies: None,

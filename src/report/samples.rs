@@ -164,6 +164,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         blocks: None,
         unread_keys: Vec::new(),
         contention: None,
+        links: None,
         utilisation: Vec::new(),
         shares_changed: Vec::new(),
         repeats: None,

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::SimTime;
 
+use super::LinkUse;
+
 /// Types of shared resources that messages use. Computing blocks use some of these resources, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -83,6 +85,8 @@ pub struct SharesChanged {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uses {
     kinds: [KindUse; SharedKind::ALL.len()],
+    /// Links of a network with traffic.
+    links: Vec<LinkUse>,
 }
 
 /// Utilization of the resources of one type.
@@ -106,6 +110,18 @@ impl Uses {
         kind.busiest = kind.busiest.max(in_full);
     }
 
+    /// Adds a link of a network.
+    pub fn add_link(&mut self, of: LinkUse) {
+        self.add(SharedKind::Link, of.in_full);
+        self.at_most(SharedKind::Link, of.most);
+        self.links.push(of);
+    }
+
+    /// Returns the links of a network with traffic.
+    pub fn links(&self) -> &[LinkUse] {
+        &self.links
+    }
+
     /// Records that a resource of type `kind` had a utilization of `millionths` at some time.
     pub fn at_most(&mut self, kind: SharedKind, millionths: u32) {
         let kind = &mut self.kinds[kind as usize];
@@ -120,6 +136,7 @@ impl Uses {
             mine.busiest = mine.busiest.max(theirs.busiest);
             mine.most = mine.most.max(theirs.most);
         }
+        self.links.extend_from_slice(&other.links);
     }
 
     /// Returns the utilization of each type of resource that was used, for a run that ends at `end`.

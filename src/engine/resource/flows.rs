@@ -369,13 +369,13 @@ impl Flows {
         }
     }
 
-    /// How much of own resources is used: of which kind, for how long one would have been used in full, and its most at
-    /// a time in millionths.
-    pub fn used(&self) -> impl Iterator<Item = (ResourceKind, u64, u32)> + '_ {
+    /// Returns the use of each own resource: the resource, the time at full use in picoseconds, and the greatest use at a
+    /// time in millionths.
+    pub fn used(&self) -> impl Iterator<Item = (ResourceId, u64, u32)> + '_ {
         (0..self.resources.id.len()).filter(|&p| self.resources.own[p]).map(|p| {
             let (used, capacity) = (&self.resources.used[p], u128::from(self.resources.capacity[p]));
             let most = (u128::from(used.most) * 1_000_000).div_ceil(capacity).min(1_000_000);
-            (self.resources.id[p].kind(), u64::try_from(used.sum / capacity).unwrap_or(u64::MAX), most as u32)
+            (self.resources.id[p], u64::try_from(used.sum / capacity).unwrap_or(u64::MAX), most as u32)
         })
     }
 

@@ -1,0 +1,89 @@
+//! Utilization of the links of a network over time: by kind of link, and of the busiest links.
+
+use serde::{Deserialize, Serialize};
+
+use crate::platform::{LinkIndex, LinkNetwork};
+use crate::units::SimTime;
+
+/// Greatest number of links in the list of the busiest links.
+const MOST_LISTED: usize = 10;
+
+/// Utilization of the links of a network. A link is one direction of a cable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkUse {
+    /// Links by kind; only kinds with traffic.
+    pub layers: Vec<LayerUse>,
+    /// The busiest links, the busiest first.
+    pub busiest: Vec<BusyLink>,
+}
+
+/// Utilization of the links of one kind, from 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LayerUse {
+    /// Name of the kind of link.
+    pub layer: String,
+    /// Number of links with traffic.
+    pub count: u64,
+    /// Mean utilization over time and over all links with traffic.
+    pub mean: f64,
+    /// Mean utilization over time of the busiest link.
+    pub busiest: f64,
+    /// Greatest utilization of one link at any time.
+    pub greatest: f64,
+}
+
+/// A link with much traffic.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BusyLink {
+    /// Names of the two switches.
+    pub link: String,
+    /// Name of the kind of link.
+    pub layer: String,
+    /// Mean utilization over time, from 0 to 1.
+    pub mean: f64,
+    /// Greatest utilization at any time, from 0 to 1.
+    pub greatest: f64,
+}
+
+/// Utilization of one link that a worker recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkUse {
+    /// Number of the link.
+    pub link: u32,
+    /// Time in which the link would do the same work at full use, in picoseconds.
+    pub in_full: u64,
+    /// Greatest utilization in millionths.
+    pub most: u32,
+}
+
+impl NetworkUse {
+    /// Returns the utilization of the links `all` of `network` for a run that ends at `end`; `None` if no link was used.
+    pub fn new(network: &LinkNetwork, all: &[LinkUse], end: SimTime) -> Option<NetworkUse> {
+        let time = end.as_ps().max(1) as f64;
+        let mut used: Vec<LinkUse> = all.iter().filter(|of| of.in_full > 0).copied().collect();
+        used.sort_by_key(|of| (std::cmp::Reverse(of.in_full), of.link));
+        let part = |in_full: u64| in_full as f64 / time;
+        let millionths = |most: u32| f64::from(most) / 1e6;
+        let layer_of = |of: &LinkUse| network.layer(LinkIndex(of.link));
+        let layers = network.layers().iter().enumerate().filter_map(|(at, layer)| {
+            let of_layer: Vec<&LinkUse> = used.iter().filter(|of| layer_of(of) == at).collect();
+            let busiest = of_layer.first()?.in_full;
+            let all = of_layer.iter().map(|of| u128::from(of.in_full)).sum::<u128>();
+            Some(LayerUse {
+                layer: layer.name.clone(),
+                count: of_layer.len() as u64,
+                mean: all as f64 / time / of_layer.len() as f64,
+                busiest: part(busiest),
+                greatest: of_layer.iter().map(|of| millionths(of.most)).fold(0.0, f64::max),
+            })
+        });
+        let layers: Vec<LayerUse> = layers.collect();
+        let busiest = used.iter().take(MOST_LISTED).map(|of| BusyLink {
+            link: network.link_name(LinkIndex(of.link)),
+            layer: network.layers()[layer_of(of)].name.clone(),
+            mean: part(of.in_full),
+            greatest: millionths(of.most),
+        });
+        (!layers.is_empty()).then(|| NetworkUse { layers, busiest: busiest.collect() })
+    }
+}
