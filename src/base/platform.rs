@@ -47,8 +47,8 @@ pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseDistribution, Spread, SystemNoise};
 pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
 pub use overview::{
-    LeastMost, MessageCosts, OVERVIEW_SIZES, PairOverview, PassedResource, PlaceCosts, PlaceOverview, PlatformOverview,
-    RouteResource,
+    LayerOverview, LeastMost, MessageCosts, NetworkOverview, OVERVIEW_SIZES, PairOverview, PassedResource, PlaceCosts,
+    PlaceOverview, PlatformOverview, RouteResource,
 };
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;

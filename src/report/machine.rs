@@ -1,6 +1,8 @@
 //! Tables of a machine: its places, the costs of messages by least common place, and the route of one message.
 
-use crate::platform::{ImportedPlaces, LeastMost, MessageCosts, PairOverview, PlaceCosts, PlatformOverview, Site};
+use crate::platform::{
+    ImportedPlaces, LeastMost, MessageCosts, NetworkOverview, PairOverview, PlaceCosts, PlatformOverview, Site,
+};
 
 use super::numbers::count;
 use super::table::{Align, Table};
@@ -22,6 +24,10 @@ pub fn machine_summary(machine: &PlatformOverview) -> String {
     );
     text.push('\n');
     text.push_str(&places(machine));
+    if let Some(of) = &machine.network {
+        text.push('\n');
+        text.push_str(&network(of));
+    }
     if !machine.costs.is_empty() {
         text.push('\n');
         text.push_str(&costs(&machine.costs));
@@ -82,6 +88,21 @@ fn places(machine: &PlatformOverview) -> String {
         ]);
     }
     table.render()
+}
+
+fn network(network: &NetworkOverview) -> String {
+    let right = |name| (name, Align::Right);
+    let mut table = Table::new(&[("links", Align::Left), right("number"), right("latency"), right("bandwidth")]);
+    for layer in &network.layers {
+        table.row([layer.layer.clone(), count(layer.links), layer.latency.to_string(), text(layer.bandwidth)]);
+    }
+    format!(
+        "{}  switches: {}; nodes: {}; links add at most {} to the latency\n",
+        table.render(),
+        count(network.switches.into()),
+        count(network.nodes.into()),
+        network.longest
+    )
 }
 
 fn costs(all: &[PlaceCosts]) -> String {

@@ -78,6 +78,10 @@ fn pairs_windows_and_exchanges_under_fair_shares_are_predicted_as_stored() {
     small("ring-of-four", "--only program=visit", 12, 26.0);
     small("shaped-link", "--repeats 0 --only pattern=window", 6, 3.0);
     small("link-100-from-1000", "--only program=is.trace,hpl.trace", 2, 3.0);
+    small("lumi-g-allreduce", "--only what=allreduce_rabenseifner --only bytes=32,67108864", 8, 9.0);
+    small("fugaku-collectives", "--only what=alltoall_linear --only nodes=64", 8, 12.0);
+    small("leonardo-collectives", "--only what=allreduce_rabenseifner --only nodes=8", 8, 13.0);
+    small("marenostrum5-collectives", "--only what=allgather_doubling", 7, 14.0);
     small("link-1000-from-100", "--only program=is.trace,hpl.trace", 2, 5.0);
 }
 

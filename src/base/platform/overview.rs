@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::{Contention, Level, Platform, Shape, Site};
+use super::{Contention, Level, LinkLayer, LinkNetwork, Platform, Shape, Site};
 pub use route::{PairOverview, PassedResource, RouteResource};
 
 /// Sizes of the messages of an overview.
@@ -28,6 +28,9 @@ pub struct PlatformOverview {
     /// Costs of messages by least common place, smallest place first. Places that are never the least common place of
     /// two cores are absent.
     pub costs: Vec<PlaceCosts>,
+    /// Network of switches and links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkOverview>,
     /// Number of measured classes of pairs, whose latencies and bandwidths replace those in `costs`.
     pub measured_classes: usize,
     /// Message between two cores, if requested.
@@ -59,6 +62,35 @@ pub struct PlaceOverview {
     /// Bandwidth of the uplink per direction, in bytes per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uplink_bandwidth: Option<Bandwidth>,
+}
+
+/// Network of switches and links.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkOverview {
+    /// Number of nodes that the network can connect.
+    pub nodes: u32,
+    /// Number of switches.
+    pub switches: u32,
+    /// Latency of the longest path in addition to the latency between the nearest nodes.
+    #[serde(rename = "longest_added_latency_ps")]
+    pub longest: SimSpan,
+    /// Links by kind.
+    pub layers: Vec<LayerOverview>,
+}
+
+/// Links of one kind. A link is one direction of a cable.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LayerOverview {
+    /// Name of the kind of link.
+    pub layer: String,
+    /// Number of links.
+    pub links: u64,
+    /// Latency of a link and of the switch at its end.
+    #[serde(rename = "latency_ps")]
+    pub latency: SimSpan,
+    /// Bandwidth of a link in bytes per second; `None`: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Bandwidth>,
 }
 
 /// Least and greatest value.
@@ -126,6 +158,7 @@ impl Platform {
             threads: self.core.threads.count(),
             places: self.place_overviews(),
             costs: self.examples().into_iter().map(|[from, to]| self.costs_between(from, to)).collect(),
+            network: self.places.network.as_deref().map(network_overview),
             measured_classes: is_measured.map_or(0, |pairs| pairs.count()),
             pair: pair.map(|[from, to]| self.pair_overview(from, to)),
         }
@@ -255,6 +288,23 @@ impl Platform {
     }
 }
 
+fn network_overview(network: &LinkNetwork) -> NetworkOverview {
+    let mut counts = vec![0; network.layers().len()];
+    network.links().for_each(|link| counts[network.layer(link)] += 1);
+    let layer = |(layer, links): (&LinkLayer, u64)| LayerOverview {
+        layer: layer.name.clone(),
+        links,
+        latency: layer.latency,
+        bandwidth: layer.bandwidth,
+    };
+    NetworkOverview {
+        nodes: network.nodes(),
+        switches: network.switches(),
+        longest: network.added_latency(network.classes() - 1),
+        layers: network.layers().iter().zip(counts).map(layer).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::config::Document;
@@ -321,6 +371,17 @@ uplink_bandwidth = "5 GB/s"
         assert_eq!(places[2].memory_bandwidth, Bandwidth::new(3_000_000_000));
         assert_eq!(places[5].uplink_bandwidth, Bandwidth::new(5_000_000_000));
         assert_eq!(places[4].uplink_bandwidth, None);
+    }
+
+    #[test]
+    fn a_network_is_counted_by_kind_of_link() {
+        let text = crate::platform::Platform::default_document().text().to_string();
+        let text =
+            format!("{text}\n[network]\ntopology = \"fat_tree\"\ndown = [16, 64]\nup = [8]\nlatency = \"50 ns\"\n");
+        let platform = Platform::load(Document::parse("tree.toml", &text).unwrap(), &[]).unwrap();
+        let network = platform.overview(None).network.expect("a network");
+        assert_eq!((network.nodes, network.switches, network.longest), (1024, 64 + 8, SimSpan::from_ns(100)));
+        assert_eq!(network.layers.iter().map(|layer| layer.links).collect::<Vec<_>>(), [2 * 64 * 8]);
     }
 
     #[test]

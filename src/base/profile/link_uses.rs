@@ -57,7 +57,7 @@ pub struct LinkUse {
 }
 
 impl NetworkUse {
-    /// Returns the utilization of the links `all` of `network` for a run that ends at `end`; `None` if no link was used.
+    /// Returns the utilization of the links `all` of `network` for a run that ends at `end`; `None` without used links.
     pub fn new(network: &LinkNetwork, all: &[LinkUse], end: SimTime) -> Option<NetworkUse> {
         let time = end.as_ps().max(1) as f64;
         let mut used: Vec<LinkUse> = all.iter().filter(|of| of.in_full > 0).copied().collect();

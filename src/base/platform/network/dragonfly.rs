@@ -258,7 +258,12 @@ impl Routes for Dragonfly {
     }
 
     fn latencies(&self, of: &[LinkLayer]) -> BTreeSet<SimSpan> {
-        let counts = (0..=6_u64).flat_map(|local| (0..=2_u64).map(move |global| (local, global)));
-        counts.map(|(local, global)| of[LOCAL].latency * local + of[GLOBAL].latency * global).collect()
+        let [most_local, most_global] = match (self.routing, self.switches) {
+            (DragonflyRouting::Minimal, _) => [2, 1],
+            (DragonflyRouting::Valiant, GroupSwitches::AllToAll(_)) => [3, 2],
+            (DragonflyRouting::Valiant, GroupSwitches::LeafSpine { .. }) => [4, 2],
+        };
+        let counts = (0..=most_local).flat_map(|local| (0..=most_global).map(move |global| (local, global)));
+        counts.map(|(local, global): (u64, u64)| of[LOCAL].latency * local + of[GLOBAL].latency * global).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Tori and meshes of any number of dimensions.
 //!
-//! Path: dimension after dimension, in the shorter direction; of two equal directions upwards.
+//! Path: dimension after dimension, in the shorter direction; of two equally short directions, upwards from even
+//! coordinates and downwards from odd ones, so that the traffic between all nodes uses both directions alike.
 
 use std::collections::BTreeSet;
 
@@ -58,7 +59,8 @@ impl Torus {
         let [from, to] = [from, to].map(|switch| switch / dimension.stride % dimension.size);
         let up = if to >= from { to - from } else { to + dimension.size - from };
         match dimension.wraps {
-            true if up <= dimension.size / 2 => (up, true),
+            true if 2 * up == dimension.size => (up, from % 2 == 0),
+            true if 2 * up < dimension.size => (up, true),
             true => (dimension.size - up, false),
             false => (from.abs_diff(to), to >= from),
         }
