@@ -6,13 +6,15 @@
 //! mostly gap, queues in the adapters of its sender and receiver. If both directions of an adapter share capacity, the
 //! message also queues in the port that both directions share.
 
+use std::cell::Cell;
+
 use mcpsim_base::platform::{Level, Platform, Rails, Row};
 use mcpsim_base::profile::Resource;
 use mcpsim_base::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::network::RankLocation;
+use super::resource::fifo::Fifo;
 use super::resource::flows::Flows;
-use super::resource::port::Port;
 
 /// The adapters of a worker's nodes.
 #[derive(Debug, Default)]
@@ -28,10 +30,26 @@ pub(super) struct Adapters {
     /// Adapter of the first message of each rank of the worker, if the messages of a rank use the adapters of the node
     /// in turn.
     first: Vec<u8>,
-    out: Vec<Port>,
-    into: Vec<Port>,
-    both: Vec<Port>,
+    out: Vec<Fifo>,
+    into: Vec<Fifo>,
+    both: Vec<Fifo>,
     carried: Carried,
+    slot: SimSpan,
+    /// Use by the last message, because most messages are as large as the message before.
+    last: Cell<AdapterUse>,
+}
+
+/// Use of adapters by a message of a given size and row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AdapterUse {
+    size: Bytes,
+    bandwidth: u64,
+    gap: SimSpan,
+    /// Time for which the message holds an adapter in one direction, and in both directions together.
+    held: SimSpan,
+    both: SimSpan,
+    /// Greatest rate of the message's flow; `None` if the message queues.
+    pub pace: Option<u64>,
 }
 
 /// Total time for which each adapter was occupied: outward, inward, and in both directions together if both directions
@@ -58,14 +76,16 @@ impl Adapters {
             cmps: platform.shape.cmps,
             first_node: nodes.start,
             first: Vec::new(),
-            out: vec![Port::default(); count],
-            into: vec![Port::default(); count],
-            both: vec![Port::default(); shared],
+            out: vec![Fifo::default(); count],
+            into: vec![Fifo::default(); count],
+            both: vec![Fifo::default(); shared],
             carried: Carried {
                 out: vec![SimSpan::ZERO; count],
                 into: vec![SimSpan::ZERO; count],
                 both: vec![SimSpan::ZERO; shared],
             },
+            slot: platform.slot(),
+            last: Cell::default(),
         };
         if adapters.take_turns() {
             // Consecutive ranks of a node begin with consecutive adapters.
@@ -100,11 +120,25 @@ impl Adapters {
         [of(from), of(to)]
     }
 
-    /// Returns the time for which a message holds an adapter in one direction: the gap plus the bytes divided by the
-    /// capacity.
+    /// Returns the use of adapters by a message.
     #[inline]
-    pub fn held(&self, row: &Row, size: Bytes) -> SimSpan {
-        row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1)
+    pub fn use_by(&self, row: &Row, size: Bytes) -> AdapterUse {
+        let last = self.last.get();
+        match (last.size, last.bandwidth, last.gap) == (size, row.bandwidth.get(), row.gap) {
+            true => last,
+            false => self.other_use(row, size),
+        }
+    }
+
+    #[cold]
+    fn other_use(&self, row: &Row, size: Bytes) -> AdapterUse {
+        // A message holds an adapter for the gap plus the bytes divided by the capacity.
+        let held = row.gap + self.capacity.unwrap_or(row.bandwidth).span(size, 1);
+        let both = if self.both.is_empty() { SimSpan::ZERO } else { self.held_both(held, size) };
+        let pace = self.pace(row, size, held);
+        let found = AdapterUse { size, bandwidth: row.bandwidth.get(), gap: row.gap, held, both, pace };
+        self.last.set(found);
+        found
     }
 
     /// Returns the greatest rate of the network flow by which a message is simulated. The flow has as many bytes as the
@@ -114,9 +148,8 @@ impl Adapters {
     /// Returns `None` if the message queues at the adapters instead. A message queues if it is too small to affect
     /// other messages, or if its gap is longer than its bytes take. A message also queues if it holds the adapter for
     /// at most one slot of virtual time, but longer than its bytes take in a ping-pong.
-    #[inline]
-    pub fn flow(&self, row: &Row, size: Bytes, slot: SimSpan) -> Option<u64> {
-        let held = self.held(row, size);
+    fn pace(&self, row: &Row, size: Bytes, held: SimSpan) -> Option<u64> {
+        let slot = self.slot;
         if held.as_ps() <= slot.as_ps() / 16 {
             return None;
         }
@@ -147,7 +180,7 @@ impl Adapters {
         time: SimTime,
     ) -> (SimTime, Option<Resource>) {
         let [rail, _] = self.rails_of(from, to, turn);
-        let (held, both) = (self.held(row, size), self.held_both(row, size));
+        let AdapterUse { held, both, .. } = self.use_by(row, size);
         let at = self.port(from, rail);
         self.carried.out[at] += held;
         self.carry_both(at, both);
@@ -167,7 +200,7 @@ impl Adapters {
         time: SimTime,
     ) -> (SimTime, Option<Resource>) {
         let [_, rail] = self.rails_of(from, to, turn);
-        let (held, both) = (self.held(row, size), self.held_both(row, size));
+        let AdapterUse { held, both, .. } = self.use_by(row, size);
         let at = self.port(to, rail);
         self.carried.into[at] += held;
         self.carry_both(at, both);
@@ -178,17 +211,17 @@ impl Adapters {
     /// Adds the time for which the flow of an outgoing message occupies an adapter to the adapter's total.
     pub fn carry_out(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [rail, _] = self.rails_of(from, to, turn);
-        let (at, held) = (self.port(from, rail), self.held(row, size));
+        let (at, AdapterUse { held, both, .. }) = (self.port(from, rail), self.use_by(row, size));
         self.carried.out[at] += held;
-        self.carry_both(at, self.held_both(row, size));
+        self.carry_both(at, both);
     }
 
     /// Adds the time for which the flow of an incoming message occupies an adapter to the adapter's total.
     pub fn carry_in(&mut self, (from, to): (RankLocation, RankLocation), turn: u32, row: &Row, size: Bytes) {
         let [_, rail] = self.rails_of(from, to, turn);
-        let (at, held) = (self.port(to, rail), self.held(row, size));
+        let (at, AdapterUse { held, both, .. }) = (self.port(to, rail), self.use_by(row, size));
         self.carried.into[at] += held;
-        self.carry_both(at, self.held_both(row, size));
+        self.carry_both(at, both);
     }
 
     fn carry_both(&mut self, at: usize, held: SimSpan) {
@@ -204,9 +237,9 @@ impl Adapters {
 
     /// Returns the time for which a message holds the port that both directions of an adapter share. This time is the
     /// gap plus the bytes divided by the shared capacity, and at least the duplex gap plus the bytes.
-    fn held_both(&self, row: &Row, size: Bytes) -> SimSpan {
+    fn held_both(&self, held: SimSpan, size: Bytes) -> SimSpan {
         let shared = self.capacity.zip(self.duplex).map_or(SimSpan::ZERO, |(capacity, duplex)| {
-            let one_way = u128::from(self.held(row, size).as_ps());
+            let one_way = u128::from(held.as_ps());
             let both = one_way * u128::from(capacity.get()) / u128::from(duplex.get());
             SimSpan::from_ps(u64::try_from(both).unwrap_or(u64::MAX))
         });
@@ -229,8 +262,8 @@ fn behind(row: &Row, held: SimSpan, direction: Resource) -> Resource {
 /// returns whether the queue of the direction caused the wait.
 #[inline]
 fn pass(
-    one: &mut Port,
-    both: Option<&mut Port>,
+    one: &mut Fifo,
+    both: Option<&mut Fifo>,
     time: SimTime,
     held: SimSpan,
     held_both: SimSpan,

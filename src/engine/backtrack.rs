@@ -114,7 +114,7 @@ pub(super) fn trails<P: Program>(
             ranks.first().map_or_else(String::new, of)
         }
     };
-    let names: Vec<String> = lp.sites.sites.iter().map(name).collect();
+    let names: Vec<String> = lp.recording.sites.sites.iter().map(name).collect();
     let place = |(site, name): (&CallSite, &String)| PlaceName {
         name: name.clone(),
         kind: match site {
@@ -123,7 +123,7 @@ pub(super) fn trails<P: Program>(
             CallSite::Function(_) | CallSite::Place(..) => PlaceKind::Function,
         },
     };
-    let places = lp.sites.sites.iter().zip(&names).map(place).collect();
+    let places = lp.recording.sites.sites.iter().zip(&names).map(place).collect();
     let timelines = NamedTimelines { names: places, timelines };
     let timelines = if timelines.timelines.is_empty() { Vec::new() } else { vec![timelines] };
     if logs.is_empty() {
@@ -141,7 +141,7 @@ pub(super) fn trails<P: Program>(
             }
         }
     };
-    let names = lp.sites.sites.iter().map(source).zip(names).map(|(source, name)| (name, source)).collect();
+    let names = lp.recording.sites.sites.iter().map(source).zip(names).map(|(source, name)| (name, source)).collect();
     (timelines, vec![ClockLogs { names, logs }])
 }
 

@@ -90,8 +90,8 @@ impl CallTurn<'_, '_> {
         let (mut turn, mut answer) = (self, answer);
         while turn.is_in_time() {
             let Some(mut call) = turn.next(program, answer) else { break };
-            if turn.lp.watches && turn.lp.recording.is_on() && turn.task == MAIN {
-                turn.target.main.site = turn.lp.sites.number(program.site());
+            if turn.lp.recording.watches && turn.lp.recording.limits.is_on() && turn.task == MAIN {
+                turn.target.main.site = turn.lp.recording.sites.number(program.site());
             }
             let made = turn.make(&mut call);
             let_go(call);
@@ -110,14 +110,14 @@ impl CallTurn<'_, '_> {
             self.lp.fail_by_time(self.target.rank, program.position());
         }
         if self.crowded {
-            let (rank, limit) = (self.target.rank, self.lp.max_requests);
+            let (rank, limit) = (self.target.rank, self.lp.limits.requests);
             self.lp.fail(RunError::MaxRequests { rank, limit, position: program.position() });
         }
     }
 
     #[inline(always)]
     fn is_in_time(&mut self) -> bool {
-        self.over = self.target.control(self.task).clock > self.lp.limit;
+        self.over = self.target.control(self.task).clock > self.lp.limits.clock;
         !self.over
     }
 
@@ -125,7 +125,7 @@ impl CallTurn<'_, '_> {
     /// a call that the program executed itself.
     #[inline(always)]
     fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
-        if self.lp.watches {
+        if self.lp.recording.watches {
             let CallTurn { target, lp, task, .. } = self;
             let clock = target.control(*task).clock;
             let reply = reply(clock, answer, &mut lp.completions);
@@ -258,7 +258,7 @@ impl CallTurn<'_, '_> {
                 None
             }
             Call::Enter(entry) => {
-                let kind = lp.collectives.enter(entry.name, entry.method, entry.bytes);
+                let kind = lp.statistics.collectives.enter(entry.name, entry.method, entry.bytes);
                 let control = target.control(task);
                 (control.collective, control.entered) = (Some(entry.name), (control.clock, kind));
                 control.receives = 0;
@@ -268,14 +268,14 @@ impl CallTurn<'_, '_> {
                 let control = target.control(task);
                 if control.collective.take().is_some() {
                     let (since, kind) = control.entered;
-                    lp.collectives.leave(kind, control.clock.since(since));
+                    lp.statistics.collectives.leave(kind, control.clock.since(since));
                 }
                 Some(Answer::Done)
             }
             last_of_turn => self.make_last(std::mem::replace(last_of_turn, Call::Yield)),
         };
         match proceeds {
-            Some(Answer::Started(id)) if id >= self.lp.max_requests && id != COMPLETE => {
+            Some(Answer::Started(id)) if id >= self.lp.limits.requests && id != COMPLETE => {
                 self.crowded = true;
                 None
             }
@@ -334,8 +334,8 @@ fn let_go(call: Call) {
 /// Charges the task's core for posting a receive, and returns the task's clock after the post.
 #[inline(always)]
 fn spend_posting(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, pattern: &Pattern) -> SimTime {
-    if lp.post_overhead > SimSpan::ZERO && pattern.context != SERVICE {
-        target.spend(lp, task, TimeCategory::Recv, lp.post_overhead);
+    if lp.core.post > SimSpan::ZERO && pattern.context != SERVICE {
+        target.spend(lp, task, TimeCategory::Recv, lp.core.post);
     }
     target.control(task).clock
 }
@@ -473,7 +473,7 @@ fn start_strand(
     control.computes = program.is_thread();
     control.site = site;
     if let Some(trail) = &mut target.trail
-        && lp.recording.marks > 0
+        && lp.recording.limits.marks > 0
     {
         control.serial = trail.next_serial();
         lp.paths.claim(&mut control.path, target.rank, control.serial);

@@ -48,7 +48,7 @@ impl TargetRank {
             }
             TimeCategory::Compute => {
                 // Computation that is short compared with a poll counts as polling.
-                if span > lp.poll * 10 {
+                if span > lp.core.poll * 10 {
                     control.polling = SimTime::NEVER;
                 }
                 let combines = !control.computes || control.collective.is_some();

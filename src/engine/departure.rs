@@ -136,14 +136,16 @@ impl LogicalProcess<'_> {
             self.push_event(key, || EventKind::Arrival { message, left, passage: departure.passage });
             return;
         }
-        self.leave_otherwise(target, (level, row), LeavingMessage { to, message, left, start, head, bundle, sequence });
+        // Only this case needs the message in memory.
+        let leaving = LeavingMessage { to, message, left, start, head, bundle, sequence };
+        self.leave_otherwise(target, (level, row), &leaving);
     }
 
     /// Handles [`LogicalProcess::leave`] for the request of a rendezvous, in the `fair` contention model, and with
     /// delays.
     #[inline(never)]
-    fn leave_otherwise(&mut self, target: &mut TargetRank, (level, row): (Level, &Row), leaving: LeavingMessage) {
-        let LeavingMessage { to, message, left, start, head, bundle, sequence } = leaving;
+    fn leave_otherwise(&mut self, target: &mut TargetRank, (level, row): (Level, &Row), leaving: &LeavingMessage) {
+        let &LeavingMessage { to, message, left, start, head, bundle, sequence } = leaving;
         let (from, size) = (target.rank, message.size);
         let is_request = message.rendezvous.is_some();
         let delay = match self.effects.delays {

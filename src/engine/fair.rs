@@ -6,7 +6,6 @@
 
 mod transfers;
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
@@ -14,7 +13,7 @@ use rustc_hash::FxHashMap;
 use mcpsim_base::platform::{Level, Platform, Row, Site};
 use mcpsim_base::profile::{LinkUse, SharedKind, Uses};
 use mcpsim_base::rank::{Rank, RequestId};
-use mcpsim_base::units::{Bytes, SimSpan, SimTime};
+use mcpsim_base::units::{Bytes, SimTime};
 
 use super::adapters::Adapters;
 use super::chunked_vec::ChunkedVec;
@@ -59,17 +58,6 @@ pub(super) struct Fair {
     /// Flows whose ends were decided last, and the order of these; kept for their room.
     pub ended: Vec<EndedFlow>,
     pub order: Vec<(SimTime, u32)>,
-    /// The greatest rate of the transfer asked for last: most are as long as the one before.
-    last_pace: Cell<LastPace>,
-}
-
-/// The greatest rate of the flow of a message by its size and what its row says; nothing, if it queues.
-#[derive(Clone, Copy, Debug, Default)]
-struct LastPace {
-    size: Bytes,
-    bandwidth: u64,
-    gap: SimSpan,
-    pace: Option<u64>,
 }
 
 impl Fair {
@@ -111,7 +99,6 @@ impl Fair {
             services: FxHashMap::default(),
             ended: Vec::new(),
             order: Vec::new(),
-            last_pace: Cell::default(),
         }))
     }
 
@@ -129,14 +116,7 @@ impl Fair {
 
     /// The bundle of a transfer, if others feel it.
     pub fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
-        let slot = self.flows.as_ref()?.slot();
-        let mut last = self.last_pace.get();
-        if (last.size, last.bandwidth, last.gap) != (size, row.bandwidth.get(), row.gap) {
-            let pace = self.adapters.flow(row, size, slot);
-            last = LastPace { size, bandwidth: row.bandwidth.get(), gap: row.gap, pace };
-            self.last_pace.set(last);
-        }
-        let pace = last.pace?;
+        let pace = self.adapters.use_by(row, size).pace?;
         Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
     }
 
@@ -285,7 +265,7 @@ impl LogicalProcess<'_> {
             && flows.has_news()
         {
             for (worker, news) in flows.outbox() {
-                self.outgoing[worker as usize].news.push(news);
+                self.outbox.batches[worker as usize].news.push(news);
             }
         }
     }
@@ -325,8 +305,7 @@ impl LogicalProcess<'_> {
         let before = delays.before_head();
         let ticket = fair.keep(|| Transfer { key, left, size, taker, before, lost: [0; 3] });
         let flows = fair.flows.as_mut().expect("it has a bundle");
-        let start = flows.start(bundle, head, alone, ticket);
-        let slot = flows.next_slot();
+        let (start, slot) = flows.start(bundle, head, alone, ticket);
         let landing = match start {
             FlowStart::Ends(end, part) => {
                 fair.forget(ticket);
@@ -372,9 +351,8 @@ impl TargetRank {
     /// and ends.
     pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
         let occupied = self.occupied();
-        let (start, span) = (time.max(occupied.copied), row.copy(size));
-        occupied.copied = start + span;
+        let span = row.copy(size);
         occupied.copying += span;
-        (start, occupied.copied)
+        (occupied.copies.queue(time, span), occupied.copies.free())
     }
 }

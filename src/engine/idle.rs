@@ -55,7 +55,7 @@ impl Idle {
 /// Starts idling of the rank's program for at most `span`. A strand (concurrent task) polls only once and does not
 /// idle.
 pub(super) fn begin_idle(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, span: SimSpan) {
-    let poll = lp.poll;
+    let poll = lp.core.poll;
     if task != MAIN {
         target.spend(lp, task, TimeCategory::Poll, poll);
         wait_for_own_time(target, lp, task, Wait::Parked(Answer::Done));
@@ -135,10 +135,10 @@ pub(super) fn noticed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
 fn changed(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, time: SimTime) {
     let Wait::Idle { start, until, changed } = &mut target.main.wait else { return };
     let now = lp.now;
-    let mut first = grid_point(*start, lp.poll, time.max(now.time));
+    let mut first = grid_point(*start, lp.core.poll, time.max(now.time));
     if first == now.time && now.from > target.rank {
         // A poll at the time of the current event would have preceded the event.
-        first += lp.poll;
+        first += lp.core.poll;
     }
     // At the limit of the idling there may be only an earlier timer event, and no event at the limit yet.
     if first < *until || (first == *until && !*changed) {

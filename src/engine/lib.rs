@@ -38,6 +38,7 @@ mod service;
 mod shared_cores;
 mod simulation;
 mod state;
+mod statistics;
 mod transport;
 mod waits;
 mod worker;

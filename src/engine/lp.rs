@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use mcpsim_base::platform::{HardwareThreads, Level, Partition, Platform, Site};
-use mcpsim_base::profile::{Arrow, BlockUse, CollectiveCounter, MessageProfile, Pairs, TransferParts};
+use mcpsim_base::profile::{Arrow, TransferParts};
 use mcpsim_base::rank::{Completion, Doorbell, Message, Rank};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
@@ -20,15 +20,67 @@ use super::meter::Meter;
 use super::network::{Network, RankLocation};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
-use super::place_messages::PlaceCounter;
 use super::queue::EventQueue;
 use super::shared_cores::SharedCores;
 use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
+use super::statistics::WorkerStatistics;
 use super::transport::Batch;
 
 /// Number of message heads in flight above which arrived heads are removed from the list before the list grows.
 const AHEAD: usize = 16;
+
+/// Events for other workers.
+#[derive(Debug)]
+pub(super) struct EventOutbox {
+    /// One batch per worker; the batch of this worker stays empty.
+    pub batches: Vec<Batch>,
+    /// Earliest time of an event in the batches.
+    pub next: SimTime,
+}
+
+/// Records of the calls of ranks.
+#[derive(Debug)]
+pub(super) struct CallRecording {
+    /// Limits of the recorded activity per rank.
+    pub limits: ActivityLimits,
+    /// The run records calls or the time between calls, so programs must return each call.
+    pub watches: bool,
+    /// Call sites of the recorded calls.
+    pub sites: Sites,
+}
+
+/// Limits of a run.
+#[derive(Debug)]
+pub(super) struct RunLimits {
+    /// Greatest permitted clock of a rank.
+    pub clock: SimTime,
+    max_time: Option<SimTime>,
+    /// Greatest number of outstanding requests per rank.
+    pub requests: u32,
+}
+
+/// Times of a core's calls, and the rates that its ranks share.
+#[derive(Debug)]
+pub(super) struct CoreCosts {
+    /// Core time of a test or probe that finds no completed request or message.
+    pub poll: SimSpan,
+    /// Core time of posting a receive.
+    pub post: SimSpan,
+    /// Bytes per second between one core and memory.
+    pub memory: f64,
+    /// Hardware threads of each core, if a core has several.
+    pub threads: Option<HardwareThreads>,
+}
+
+/// Messages that programs serve.
+#[derive(Debug, Default)]
+pub(super) struct ServedMessages {
+    /// Time at which the last message of each pair (receiver, sender) is served, if this time is in the future.
+    pub to_serve: HashMap<(Rank, Rank), SimTime>,
+    /// Answers to the message that a program serves; the allocation is reused.
+    pub answers: Vec<Message>,
+}
 
 /// A logical process in the sense of parallel discrete-event simulation: the state that a worker's ranks share. All
 /// effects of a rank on other ranks pass through the logical process.
@@ -41,77 +93,44 @@ pub(super) struct LogicalProcess<'a> {
     pub payloads: Payloads,
     /// Paths of tasks, messages and requests.
     pub paths: Paths,
-    /// Limits of the recorded activity per rank.
-    pub recording: ActivityLimits,
-    /// The run records calls or the time between calls, so programs must return each call.
-    pub watches: bool,
-    /// Call sites of the recorded calls.
-    pub sites: Sites,
-    /// Events for other workers, one batch per worker; the batch of this worker stays empty.
-    pub outgoing: Vec<Batch>,
-    /// Earliest time of an event in `outgoing`.
-    pub outgoing_next: SimTime,
+    pub outbox: EventOutbox,
     /// Key of the event that the worker handles.
     pub now: EventKey,
     /// End of the window of virtual time; before this end no event of another worker can arrive.
     pub window_end: SimTime,
+    /// Only the running task can make calls before the earliest event of the queue. The effects of this task before
+    /// that event may take place at once, without the queue.
+    pub alone: bool,
+    /// Every effect of a call on another rank is later than the call, because no latency or handshake is zero.
+    all_later: bool,
+    rules: [LevelRules; 3],
+    /// Receiving cores copy messages of some level.
+    pub receivers_copy: bool,
     pub network: Network<'a>,
     /// State of the `fair` contention model, if a level uses it.
     pub fair: Option<Box<Fair>>,
     /// Memory of the worker's nodes, if copies or computing blocks share memory over time.
     pub node_memory: Option<Box<NodeMemory>>,
-    /// Bytes per second between one core and memory.
-    pub core_memory: f64,
-    /// Hardware threads of each core, if a core has several.
-    pub threads: Option<HardwareThreads>,
+    pub core: CoreCosts,
     /// Cores with more ranks than hardware threads, if a level of the machine uses the `fair` contention model.
     pub shared_cores: Option<Box<SharedCores>>,
-    /// Computing blocks that used memory.
-    pub computed: BlockUse,
     /// Conditions of the platform and the set of their effects, if any.
     pub conditions: Option<Box<ActiveConditions>>,
     pub effects: Effects,
-    pub messages: MessageProfile,
-    pub pairs: Option<Pairs>,
-    /// Messages by the least common place of sender and receiver, if the platform states places.
-    pub by_place: Option<Box<PlaceCounter>>,
-    /// Counts of the collectives of the worker's ranks.
-    pub collectives: CollectiveCounter,
-    /// Number of messages that were delivered to ranks of the worker.
-    pub delivered: u64,
+    pub recording: CallRecording,
+    pub statistics: WorkerStatistics,
     /// Number of calls and events that the worker has handled.
     pub handled: u64,
-    /// Value of `handled` when the worker last checked the limits of the run.
-    pub counted: u64,
-    /// Greatest permitted clock of a rank.
-    pub limit: SimTime,
-    pub max_time: Option<SimTime>,
-    /// Greatest number of outstanding requests per rank.
-    pub max_requests: u32,
+    pub limits: RunLimits,
     pub failure: Option<(EventKey, RunError)>,
+    pub unfinished: u64,
     /// Tasks of the current rank whose waits have ended.
     pub woken: Vec<u32>,
     /// Completed requests for the current reply; the allocation is reused.
     pub completions: Vec<Completion>,
     /// Second buffer of completions, in use while the program holds `completions`.
     pub spare: Vec<Completion>,
-    rules: [LevelRules; 3],
-    /// Receiving cores copy messages of some level.
-    pub receivers_copy: bool,
-    /// Time at which the last message of each pair (receiver, sender) is served, if this time is in the future.
-    pub to_serve: HashMap<(Rank, Rank), SimTime>,
-    /// Answers to the message that a program serves; the allocation is reused.
-    pub answers: Vec<Message>,
-    pub unfinished: u64,
-    /// Core time of a test or probe that finds no completed request or message.
-    pub poll: SimSpan,
-    /// Core time of posting a receive.
-    pub post_overhead: SimSpan,
-    /// Only the running task can make calls before the earliest event of the queue. The effects of this task before
-    /// that event may take place at once, without the queue.
-    pub alone: bool,
-    /// Every effect of a call on another rank is later than the call, because no latency or handshake is zero.
-    pub all_later: bool,
+    pub served: ServedMessages,
     /// Account of the worker's host time, if enabled.
     pub meter: Option<Meter>,
     /// Doorbell that wakes the worker for the code of ranks that can run ahead of virtual time.
@@ -141,47 +160,45 @@ impl<'a> LogicalProcess<'a> {
             queue: EventQueue::default(),
             payloads: Payloads::default(),
             paths: Paths::new(recording.marks > 0, charges),
-            recording,
-            watches: recording.is_on() || options.host_clock.is_some(),
-            sites: Sites::default(),
-            outgoing: (0..workers).map(|_| Batch::default()).collect(),
-            outgoing_next: SimTime::NEVER,
+            outbox: EventOutbox { batches: (0..workers).map(|_| Batch::default()).collect(), next: SimTime::NEVER },
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
+            alone: false,
+            all_later: Level::ALL.iter().all(|&level| platform.least_latency(level) > SimSpan::ZERO),
+            receivers_copy: rules.iter().any(|rules| rules.copied_by_receiver.is_some()),
+            rules,
             network: Network::new(platform, nodes.clone(), effects.delays),
             node_memory: NodeMemory::new(platform, nodes.clone(), me, seats, sites),
-            core_memory: platform.core.memory.get() as f64,
-            threads: Some(platform.core.threads.clone()).filter(|threads| threads.count() > 1),
-            shared_cores,
-            computed: BlockUse::default(),
             fair: Fair::new(platform, nodes, me, &first_node, seats, sites),
+            core: CoreCosts {
+                poll: platform.core.poll,
+                post: platform.core.post_overhead,
+                memory: platform.core.memory.get() as f64,
+                threads: Some(platform.core.threads.clone()).filter(|threads| threads.count() > 1),
+            },
+            shared_cores,
             conditions,
             effects,
-            messages: MessageProfile::new(options.intervals.clone()),
-            pairs: options.pairs.then(Pairs::default),
-            by_place: PlaceCounter::new(platform, sites),
-            collectives: CollectiveCounter::default(),
-            delivered: 0,
+            recording: CallRecording {
+                limits: recording,
+                watches: recording.is_on() || options.host_clock.is_some(),
+                sites: Sites::default(),
+            },
+            statistics: WorkerStatistics::new(platform, sites, options),
             handled: 0,
-            counted: 0,
-            limit: options.max_time.unwrap_or(SimTime::NEVER).min(SimTime::from_ps(u64::MAX - 1)),
-            max_time: options.max_time,
-            max_requests: options.max_requests,
+            limits: RunLimits {
+                clock: options.max_time.unwrap_or(SimTime::NEVER).min(SimTime::from_ps(u64::MAX - 1)),
+                max_time: options.max_time,
+                requests: options.max_requests,
+            },
             failure: None,
+            unfinished: 0,
             woken: Vec::new(),
             completions: Vec::new(),
             spare: Vec::new(),
-            receivers_copy: rules.iter().any(|rules| rules.copied_by_receiver.is_some()),
-            rules,
-            to_serve: HashMap::new(),
-            answers: Vec::new(),
-            unfinished: 0,
-            poll: platform.core.poll,
-            post_overhead: platform.core.post_overhead,
-            alone: false,
+            served: ServedMessages::default(),
             meter: options.host_clock.map(|clock| Meter::new(clock, me)),
             doorbell: Arc::default(),
-            all_later: Level::ALL.iter().all(|&level| platform.least_latency(level) > SimSpan::ZERO),
         }
     }
 
@@ -210,7 +227,7 @@ impl<'a> LogicalProcess<'a> {
 
     /// Returns the slowdown factor of a rank on a core on which `ranks` ranks compute.
     pub fn longer(&self, ranks: u32) -> f64 {
-        self.threads.as_ref().map_or(f64::from(ranks), |threads| threads.longer(ranks))
+        self.core.threads.as_ref().map_or(f64::from(ranks), |threads| threads.longer(ranks))
     }
 
     /// Returns the time that `span` of computation takes on a core on which `ranks` ranks compute.
@@ -218,7 +235,7 @@ impl<'a> LogicalProcess<'a> {
     pub fn on_core(&self, ranks: u32, span: SimSpan) -> SimSpan {
         match ranks {
             1 => span,
-            _ if self.threads.is_none() => span * u64::from(ranks),
+            _ if self.core.threads.is_none() => span * u64::from(ranks),
             _ => SimSpan::from_seconds(span.as_seconds() * self.longer(ranks)).unwrap_or(SimSpan::MAX),
         }
     }
@@ -237,8 +254,8 @@ impl<'a> LogicalProcess<'a> {
         if owner == self.me {
             self.queue.push(key, body);
         } else {
-            self.outgoing_next = self.outgoing_next.min(key.time);
-            self.outgoing[owner as usize].push(Event { key, body: body() }, &mut self.payloads, &mut self.paths);
+            self.outbox.next = self.outbox.next.min(key.time);
+            self.outbox.batches[owner as usize].push(Event { key, body: body() }, &mut self.payloads, &mut self.paths);
         }
     }
 
@@ -329,22 +346,9 @@ impl<'a> LogicalProcess<'a> {
         size: Bytes,
         (left, came): (SimTime, SimTime),
     ) {
-        self.record(level, from, target.rank, size, came.since(left));
+        self.statistics.record(level, from, target.rank, size, came.since(left));
         if let Some(trail) = &mut target.trail {
             trail.arrow(Arrow { from, left, came, bytes: size.get() });
-        }
-    }
-
-    /// Records a message with the transfer time `time` in the statistics.
-    #[inline(always)]
-    pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
-        self.delivered += 1;
-        self.messages.record(level, size, time);
-        if let Some(pairs) = &mut self.pairs {
-            pairs.record(from, to, size);
-        }
-        if let Some(by_place) = &mut self.by_place {
-            by_place.record(level, (from, to), size, time);
         }
     }
 
@@ -369,7 +373,7 @@ impl<'a> LogicalProcess<'a> {
     /// Ends the run with an error because the clock of a rank is past the time limit.
     #[cold]
     pub fn fail_by_time(&mut self, rank: Rank, position: Option<String>) {
-        self.fail(match self.max_time {
+        self.fail(match self.limits.max_time {
             Some(limit) => RunError::MaxTime { rank, limit, position },
             None => RunError::ClockOverflow { rank, position },
         });

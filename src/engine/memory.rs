@@ -331,11 +331,17 @@ impl LogicalProcess<'_> {
         BufferPair::of_collective(context, control.receives)
     }
 
+    /// Returns whether the rank's core copies a message at once, without regard to caches and memory.
+    pub fn copies_at_once(&mut self, from: Rank, target: &TargetRank, size: Bytes) -> bool {
+        let (from, to) = (self.seats[from as usize], self.seats[target.rank as usize]);
+        self.memory().is_none_or(|memory| !memory.cores[to.local as usize].busy && !memory.waits(from, to, size))
+    }
+
     /// The rank's core copies a message when it gets to it: its end and what held it up, if that is known.
     #[inline]
     pub fn copy(&mut self, target: &mut TargetRank, row: &Row, job: &CopyJob) -> Option<(SimTime, Delays)> {
         match self.memory() {
-            None => Some(copied_by_core(target, row, job)),
+            None => Some(copied_by_core(target, row, job.size, job.start)),
             Some(_) => self.copy_by_caches(target, row, job),
         }
     }
@@ -385,7 +391,7 @@ impl LogicalProcess<'_> {
             self.node_memory.as_ref().expect("copies share what is between CMPs").cross(from, to, &mut moves);
         }
         if moves.is_empty() {
-            let (end, delays) = copied_by_core(target, row, job);
+            let (end, delays) = copied_by_core(target, row, job.size, job.start);
             return Begun::Ends(end, delays);
         }
         let pace = row.copy_bandwidth.unwrap_or(row.bandwidth).get().min(NO_LIMIT);
@@ -438,7 +444,7 @@ impl LogicalProcess<'_> {
     /// The copy of the rank that went through memory, and what held it up.
     pub fn ended_copy(&mut self, target: &mut TargetRank) -> (CopyJob, Delays) {
         let (now, seat) = (self.now.time, self.seats[target.rank as usize]);
-        target.occupied().copied = now;
+        target.occupied().copies.end_at(now);
         let seats = self.seats;
         let core = &mut self.memory().expect("there are caches").cores[seat.local as usize];
         let job = core.waiting.pop_front().expect("it was under way");
@@ -448,7 +454,7 @@ impl LogicalProcess<'_> {
         let level = RankLocation::level(seats[job.from as usize], seat);
         let row = self.network.received_row(job.from, target.rank, level, job.size);
         let alone = row.copy(job.size);
-        let delays = held_by_core(row, &job, since);
+        let delays = held_by_core(row, job.size, since.since(job.start));
         if !is_beyond_caches {
             return (job, delays.and(Resource::Interconnect, taken.saturating_sub(alone)));
         }
@@ -462,16 +468,16 @@ impl LogicalProcess<'_> {
 }
 
 /// The core copies a message from caches: the end, and what held it up.
-fn copied_by_core(target: &mut TargetRank, row: &Row, job: &CopyJob) -> (SimTime, Delays) {
-    let (start, end) = target.copy(row, job.size, job.start);
-    (end, held_by_core(row, job, start))
+pub(super) fn copied_by_core(target: &mut TargetRank, row: &Row, size: Bytes, ready: SimTime) -> (SimTime, Delays) {
+    let (start, end) = target.copy(row, size, ready);
+    (end, held_by_core(row, size, start.since(ready)))
 }
 
-/// What a copy that its core began at `start` lost by that: it waited, and takes longer than the bytes of a ping-pong.
-fn held_by_core(row: &Row, job: &CopyJob, start: SimTime) -> Delays {
+/// Returns the delay of a copy that has waited for its core and may take longer than the bytes of a ping-pong.
+fn held_by_core(row: &Row, size: Bytes, waited: SimSpan) -> Delays {
     let slower = match row.copy_bandwidth {
-        Some(_) => row.copy(job.size).saturating_sub(row.bandwidth.span(job.size, 1)),
+        Some(_) => row.copy(size).saturating_sub(row.bandwidth.span(size, 1)),
         None => SimSpan::ZERO,
     };
-    Delays::default().and(Resource::Core, start.since(job.start) + slower)
+    Delays::default().and(Resource::Core, waited + slower)
 }

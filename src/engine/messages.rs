@@ -15,7 +15,7 @@ use super::fair::NO_FLOW;
 use super::granted::{finish_transfer, grant_match};
 use super::idle::{decided, noticed};
 use super::lp::LogicalProcess;
-use super::memory::{CopyFor, CopyJob};
+use super::memory::{CopyFor, CopyJob, copied_by_core};
 use super::mpi_intervals::put_off;
 use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
@@ -98,6 +98,7 @@ fn recv_matched(
     mut arrived: Arrived,
     posted: SimTime,
 ) -> Option<Answer> {
+    let source = envelope.source;
     let copies = lp.receiver_copies(level, arrived.size);
     if arrived.ticket != NO_FLOW
         && let Some((end, delays)) = lp.ask(arrived.ticket, None)
@@ -107,21 +108,58 @@ fn recv_matched(
     }
     let ticket = arrived.ticket;
     let asks = arrived.rendezvous.is_some() || (ticket != NO_FLOW && lp.effects.by_call);
-    let asks = asks || lp.shares_core(target.rank, MAIN);
-    if asks || copies || arrived.size > pattern.capacity {
+    let asks = asks || lp.shares_core(target.rank, MAIN) || arrived.size > pattern.capacity;
+    if copies && !asks && ticket == NO_FLOW && posted <= lp.now.time && lp.copies_at_once(source, target, arrived.size)
+    {
+        let arrived = copied_at_once(target, lp, (envelope, level), arrived, pattern, posted);
+        complete_receive(target, lp, (envelope, level), arrived, posted);
+        return Some(Answer::Completed);
+    }
+    if asks || copies {
         recv_by_request(target, lp, kind, pattern, (envelope, level), arrived, posted);
         return None;
     }
-    let matched = MatchedReceive { envelope, level, arrived, posted };
     if ticket != NO_FLOW {
         // The receive of a collective counts, whether or not the end of its message is known.
         lp.buffers(target, MAIN, pattern.context);
-        lp.await_flow(ticket, matched);
+        lp.await_flow(ticket, MatchedReceive { envelope, level, arrived, posted });
         target.begin_wait(MAIN, Wait::Flow(kind));
         return None;
     }
-    complete_receive(target, lp, matched);
+    complete_receive(target, lp, (envelope, level), arrived, posted);
     Some(Answer::Completed)
+}
+
+/// Copies the message of a blocking receive, which the core starts at once and neither caches nor memory delay. Returns
+/// the message with the end of the copy.
+#[inline(never)]
+fn copied_at_once(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    (envelope, level): (Envelope, Level),
+    arrived: Arrived,
+    pattern: &Pattern,
+    posted: SimTime,
+) -> Arrived {
+    let Arrived { size, head, mut left, mut path, .. } = arrived;
+    let row = lp.network.received_row(envelope.source, target.rank, level, size);
+    // The receive of a collective counts, whether or not it needs a request.
+    lp.buffers(target, MAIN, pattern.context);
+    let (copied, delays) = copied_by_core(target, row, size, head.max(posted));
+    if posted > head {
+        // The receiver's core copies the message from the post on.
+        let mut mine = lp.paths.share(target.main.path);
+        let before = lp.paths.delays(path);
+        lp.paths.delay(&mut mine, before);
+        lp.paths.release(path);
+        (left, path) = (posted, mine);
+    }
+    let end = arrived.end.max(posted);
+    if copied > end {
+        let delays = lp.paths.delays(path).copied(delays);
+        lp.paths.delay(&mut path, delays);
+    }
+    Arrived { left, path, end: end.max(copied), ..arrived }
 }
 
 /// Completes the blocking receive of the rank's program whose message has arrived at the end `end` of its flow, with
@@ -132,17 +170,22 @@ pub(super) fn end_receive(
     matched: MatchedReceive,
     (end, delays): (SimTime, Delays),
 ) {
-    let mut matched = matched;
-    lp.paths.delay(&mut matched.arrived.path, delays);
-    matched.arrived.end = end;
-    complete_receive(target, lp, matched);
+    let MatchedReceive { envelope, level, mut arrived, posted } = matched;
+    lp.paths.delay(&mut arrived.path, delays);
+    arrived.end = end;
+    complete_receive(target, lp, (envelope, level), arrived, posted);
     lp.woken.push(MAIN);
 }
 
 /// Completes a blocking receive of the rank's program, which needs no request.
 #[inline(always)]
-fn complete_receive(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, matched: MatchedReceive) {
-    let MatchedReceive { envelope: Envelope { context, source, tag }, level, arrived, posted } = matched;
+fn complete_receive(
+    target: &mut TargetRank,
+    lp: &mut LogicalProcess<'_>,
+    (Envelope { context, source, tag }, level): (Envelope, Level),
+    arrived: Arrived,
+    posted: SimTime,
+) {
     let row = lp.network.received_row(source, target.rank, level, arrived.size);
     let cause = WaitCause { path: arrived.path, left: arrived.left, ends: (source, target.rank), size: arrived.size };
     let copy = match posted > arrived.head {

@@ -13,7 +13,7 @@ use mcpsim_base::rank::Rank;
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::departure::{Departure, Passage};
-use super::resource::port::Port;
+use super::resource::once::Port;
 
 /// Location of a rank, and the worker that owns the rank. The struct is compact, because each message reads the
 /// location of its destination.
@@ -292,8 +292,7 @@ impl<'a> Network<'a> {
             Level::InterNode => &mut self.out[(from.node - self.first_node) as usize],
         };
         if contention == Contention::Queue {
-            let start = port.queue(time, longer(occupation(row, size), slower));
-            port.count_queued(time, start, size.get());
+            let start = port.queue(time, longer(occupation(row, size), slower), size.get());
             return Departure { head: start + row.latency, passage: Passage::of_port(1) };
         }
         let load = port.load_at(time);
@@ -323,8 +322,7 @@ impl<'a> Network<'a> {
         if contention == Contention::Queue {
             let Some(into) = into else { return head + alone.bytes };
             let port = &mut self.into[into];
-            let start = port.queue(head, longer(occupation(row, size), slower));
-            port.count_queued(head, start, size.get());
+            let start = port.queue(head, longer(occupation(row, size), slower), size.get());
             return start + longer(alone.bytes, slower);
         }
         let (is_shared, delayed) = (matches!(contention, Contention::Share | Contention::Measured), self.delayed);

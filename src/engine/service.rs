@@ -23,13 +23,13 @@ pub(super) fn serve_at_end<P: Program>(
     end: SimTime,
 ) {
     // The last byte of a later message may arrive earlier, but the messages of a pair of ranks are served in order.
-    let last = lp.to_serve.get(&(head.to, head.from)).copied();
+    let last = lp.served.to_serve.get(&(head.to, head.from)).copied();
     let time = end.max(last.unwrap_or(SimTime::ZERO));
     if time == head.time {
         serve(program, target, lp, head.from, message, left);
         return;
     }
-    lp.to_serve.insert((head.to, head.from), time);
+    lp.served.to_serve.insert((head.to, head.from), time);
     // The sequence number of the head's event is reused for the event of the end, because only one of the two events
     // exists at a time.
     lp.push_event(EventKey { time, ..head }, || EventKind::Serve { message, left });
@@ -45,25 +45,25 @@ pub(super) fn serve<P: Program>(
     left: SimTime,
 ) {
     let at = lp.now.time;
-    if at > lp.limit {
+    if at > lp.limits.clock {
         lp.fail_by_time(target.rank, program.position());
         return;
     }
     let pair = (target.rank, from);
-    if lp.to_serve.get(&pair) == Some(&at) {
-        lp.to_serve.remove(&pair);
+    if lp.served.to_serve.get(&pair) == Some(&at) {
+        lp.served.to_serve.remove(&pair);
     }
     let InFlightMessage { tag, size, payload, mut path, .. } = message;
     lp.cross(&mut path, (from, target.rank), size, left, at);
     let message = Served { at, from, tag, size, payload: lp.payloads.take(payload) };
-    let mut answers = std::mem::take(&mut lp.answers);
+    let mut answers = std::mem::take(&mut lp.served.answers);
     match &mut lp.meter {
         None => program.serve(message, &mut answers),
         Some(meter) => meter.code(|| program.serve(message, &mut answers)),
     }
     answers.drain(..).for_each(|answer| send(target, lp, answer, at, path));
     lp.paths.release(path);
-    lp.answers = answers;
+    lp.served.answers = answers;
     served(target, lp);
 }
 

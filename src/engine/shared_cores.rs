@@ -195,7 +195,7 @@ impl TargetRank {
     #[inline(always)]
     pub fn turns_at_core(&self, lp: &LogicalProcess<'_>, task: u32) -> u32 {
         match lp.effects.shares_cores && task == MAIN && self.main.collective.is_some() {
-            true => self.sharing.min(lp.threads.as_ref().map_or(1, |threads| threads.count())),
+            true => self.sharing.min(lp.core.threads.as_ref().map_or(1, |threads| threads.count())),
             false => self.sharing,
         }
     }

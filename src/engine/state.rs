@@ -13,6 +13,7 @@ use super::idle::Idle;
 use super::memory::SharedBlock;
 use super::paths::PathSlot;
 use super::requests::RequestTable;
+use super::resource::fifo::Fifo;
 
 /// Number of the task that executes a rank's program; strands have the numbers from 1.
 pub(super) const MAIN: u32 = 0;
@@ -61,8 +62,8 @@ pub(super) struct Occupied {
     /// Receivers of messages that the rank has sent but that have not left; further messages to these receivers leave
     /// later.
     pub leaving: VecDeque<Rank>,
-    /// Time at which the rank's core ends its message copies.
-    pub copied: SimTime,
+    /// Message copies of the rank's core.
+    pub copies: Fifo,
     /// Total time of the message copies of the rank's core.
     pub copying: SimSpan,
     /// Counter that selects the adapter of the rank's next message, if the messages of a rank use the adapters in turn.
@@ -261,7 +262,7 @@ impl TargetRank {
 
     /// Returns the time at which the rank's core ends its message copies.
     pub fn copied(&self) -> SimTime {
-        self.occupied.as_ref().map_or(SimTime::ZERO, |occupied| occupied.copied)
+        self.occupied.as_ref().map_or(SimTime::ZERO, |occupied| occupied.copies.free())
     }
 
     /// Removes a message for the rank `to` from the messages that the rank has sent but that have not left.

@@ -253,7 +253,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             true
         }
         Wait::Test { requests, which, poll } => {
-            let cost = if poll { lp.poll } else { SimSpan::ZERO };
+            let cost = if poll { lp.core.poll } else { SimSpan::ZERO };
             test(target, lp, task, &requests, which, cost);
             target.control(task).wait = Wait::Test { requests, which, poll };
             true
@@ -272,7 +272,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
                 }
                 None => {
                     lp.completions.clear();
-                    target.spend(lp, task, TimeCategory::Poll, lp.poll);
+                    target.spend(lp, task, TimeCategory::Poll, lp.core.poll);
                 }
             }
             target.control(task).wait = Wait::Iprobe(pattern);

@@ -46,6 +46,8 @@ pub(super) struct Worker<'a, P> {
     /// Whether the worker prefetches the data of the next events.
     foresees: bool,
     pub reported: u64,
+    /// Number of calls and events that the worker had handled at the last check of the limits of the run.
+    looked_at: u64,
     /// Number of calls and events handled by all workers at the last exchange, and number handled by this worker.
     handled_by_all: u64,
     handled_before: u64,
@@ -78,7 +80,7 @@ impl<'a, P: Program> Worker<'a, P> {
     ) -> Self {
         let mut lp = lp;
         let start = lp.paths.put(Path::default());
-        let recording = lp.recording;
+        let recording = lp.recording.limits;
         let state = |&(rank, sharing): &(Rank, u32)| {
             let mut path = lp.paths.share(start);
             if recording.marks > 0 {
@@ -91,7 +93,7 @@ impl<'a, P: Program> Worker<'a, P> {
         ranks.iter_mut().for_each(|state| state.program.attach(&lp.doorbell));
         let foresees = ranks.len() >= foresee::FAR_RANKS;
         lp.queue.know(foresee::known(ranks.len()));
-        Worker { ranks, lp, max_events, foresees, reported: 0, handled_by_all: 0, handled_before: 0 }
+        Worker { ranks, lp, max_events, foresees, reported: 0, looked_at: 0, handled_by_all: 0, handled_before: 0 }
     }
 
     /// Creates the state that the platform's conditions keep for each rank, if any.
@@ -129,7 +131,7 @@ impl<'a, P: Program> Worker<'a, P> {
             let failed = lp.failure.is_some();
             let bound = LocalBound {
                 queued: if failed { SimTime::NEVER } else { lp.queue.first_time() },
-                sent: std::mem::replace(&mut lp.outgoing_next, SimTime::NEVER),
+                sent: std::mem::replace(&mut lp.outbox.next, SimTime::NEVER),
                 handled: lp.handled - self.handled_before,
                 slot: lp.next_slot(),
                 until: lp.until(),
@@ -150,7 +152,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 }
                 None => false,
             };
-            let agreement = transport.exchange(bound, &mut lp.outgoing, &mut incoming, &mut run_ahead);
+            let agreement = transport.exchange(bound, &mut lp.outbox.batches, &mut incoming, &mut run_ahead);
             // The round before the first window, in which programs run to their first waits, is not representative for
             // a trial.
             if rounds > 0 {
@@ -234,15 +236,15 @@ impl<'a, P: Program> Worker<'a, P> {
     /// Calls [`Worker::look`] if enough calls and events were handled since the last call.
     #[inline(always)]
     fn look_if_due(&mut self, progress: &Progress) -> bool {
-        self.lp.handled - self.lp.counted >= HANDLED_PER_LOOK && self.look(progress)
+        self.lp.handled - self.looked_at >= HANDLED_PER_LOOK && self.look(progress)
     }
 
     /// Reports the progress of the run, checks the event limit, and returns whether the user interrupts the run.
     fn look(&mut self, progress: &Progress) -> bool {
         let lp = &mut self.lp;
-        progress.report(lp.now.time, lp.delivered - self.reported);
-        self.reported = lp.delivered;
-        lp.counted = lp.handled;
+        progress.report(lp.now.time, lp.statistics.delivered - self.reported);
+        self.reported = lp.statistics.delivered;
+        self.looked_at = lp.handled;
         // The numbers of events that other workers have handled since the last exchange become known at the next
         // exchange.
         if let Some(limit) = self.max_events

@@ -80,8 +80,8 @@ pub(in super::super) fn begin_block(
         false => SimSpan::from_seconds(span.as_seconds() * slower * sharing).unwrap_or(SimSpan::MAX),
     };
     let (rate, is_shared) = match &lp.node_memory {
-        Some(memory) => (lp.core_memory * memory.factor(seat), memory.is_shared(seat)),
-        None => (lp.core_memory, false),
+        Some(memory) => (lp.core.memory * memory.factor(seat), memory.is_shared(seat)),
+        None => (lp.core.memory, false),
     };
     let block = SharedBlock::new(longer(asked.core), asked.bytes, rate / (slower * sharing));
     let clock = target.control(task).clock;
@@ -212,7 +212,7 @@ fn end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: S
     let clock = target.control(task).clock;
     let mut span = time.since(clock);
     if !matches!(block.shares, BlockShares::Data(_)) {
-        lp.computed.add(block.bytes, span.saturating_sub(block.alone));
+        lp.statistics.blocks.add(block.bytes, span.saturating_sub(block.alone));
     }
     if lp.effects.slows {
         span = lp.with_detours(target, clock, span);

@@ -181,12 +181,6 @@ impl Flows {
         self.wires.has_uplinks()
     }
 
-    /// The time between two slots.
-    #[inline]
-    pub fn slot(&self) -> SimSpan {
-        SimSpan::from_ps(self.wires.grid.slot())
-    }
-
     /// The pace of a flow that takes `alone`: a rate of whole bytes a second.
     pub fn pace(bandwidth: u64) -> u64 {
         bandwidth.min(MOST)
@@ -249,12 +243,14 @@ impl Flows {
     }
 
     /// A flow starts at `now` at this, its receiver's worker, and takes `alone` by itself: gives its end, if that is
-    /// known already. Otherwise [`Flows::settle`] gives its ticket when it is.
-    pub fn start(&mut self, bundle: BundleIndex, now: SimTime, alone: SimSpan, ticket: u32) -> FlowStart {
+    /// known already. Otherwise [`Flows::settle`] gives its ticket when it is. Also gives the slot at which there is
+    /// something to do because of the flow.
+    pub fn start(&mut self, bundle: BundleIndex, now: SimTime, alone: SimSpan, ticket: u32) -> (FlowStart, SimTime) {
         let now = now.as_ps();
         let j = bundle.number();
         let at = j as usize;
-        if self.bundles.home[at].ends.is_empty() {
+        let begins = self.bundles.home[at].ends.is_empty();
+        if begins {
             self.bind(j, now);
         }
         let pace = self.bundles.pace[at];
@@ -267,7 +263,7 @@ impl Flows {
         let next = self.wires.grid.after(now);
         if end < next {
             self.end(j, next);
-            return FlowStart::Ends(SimTime::from_ps(end), self.part(bound));
+            return (FlowStart::Ends(SimTime::from_ps(end), self.part(bound)), SimTime::from_ps(next));
         }
         let mark = self.value(j, now) + work;
         let ends = &mut self.bundles.home[at].ends;
@@ -277,7 +273,8 @@ impl Flows {
             self.offer(j);
             self.look_again(bound);
         }
-        FlowStart::Goes(self.lost(j, now))
+        let lost = if begins { LostBytes::default() } else { self.lost(j, now) };
+        (FlowStart::Goes(lost), SimTime::from_ps(self.wires.grid.floor(end)))
     }
 
     /// The next slot at which there is something to do; NEVER if there is none.

@@ -35,7 +35,7 @@ impl<P: Program> Worker<'_, P> {
             lp.tell();
             let slot = if moves { time } else { never };
             let bound = LocalBound { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
-            let agreement = transport.exchange(bound, &mut lp.outgoing, incoming, &mut || false);
+            let agreement = transport.exchange(bound, &mut lp.outbox.batches, incoming, &mut || false);
             if agreement.stop {
                 return true;
             }

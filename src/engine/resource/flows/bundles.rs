@@ -53,6 +53,8 @@ pub(super) const ELSEWHERE: u32 = u32::MAX - 1;
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
     numbers: FxHashMap<BundleKey, u32>,
+    /// The bundle that was looked up last.
+    last: Option<u32>,
     free: Vec<u32>,
     pub key: Vec<BundleKey>,
     pub path: Vec<SmallVec<[u32; 6]>>,
@@ -141,8 +143,17 @@ impl FlowOrder {
 pub(crate) struct LostBytes(pub [i128; 4]);
 
 impl Bundles {
-    pub fn get(&self, key: &BundleKey) -> Option<u32> {
-        self.numbers.get(key).copied()
+    #[inline]
+    pub fn get(&mut self, key: &BundleKey) -> Option<u32> {
+        // Ranks of a node often send to the same node one after another.
+        if let Some(last) = self.last
+            && self.key[last as usize] == *key
+        {
+            return Some(last);
+        }
+        let found = self.numbers.get(key).copied();
+        self.last = found.or(self.last);
+        found
     }
 
     /// A new bundle along `path`, on which `others` own something too.
@@ -166,6 +177,7 @@ impl Bundles {
             (self.pace[at], self.weight[at], self.bound[at]) = (key.pace, 0, bound);
         }
         self.numbers.insert(key, number);
+        self.last = Some(number);
         number
     }
 
@@ -178,6 +190,7 @@ impl Bundles {
     /// A bundle has no flows any more.
     pub fn remove(&mut self, number: u32) {
         self.numbers.remove(&self.key[number as usize]);
+        self.last = self.last.filter(|last| *last != number);
         // A version is never used twice: what was said of this bundle may still be about.
         self.home[number as usize].version += 1;
         self.free.push(number);

@@ -1,9 +1,11 @@
-//! A resource of the network that transfers hold: a CMP's memory port, a node's memory interconnect, or one direction
-//! of a NIC.
+//! Load judged once, when a transfer starts: the discipline of `share` and `measured`. A port is a CMP's memory port, a
+//! node's memory interconnect, or one direction of a NIC.
 
 use std::collections::VecDeque;
 
 use mcpsim_base::units::{SimSpan, SimTime};
+
+use super::fifo::Fifo;
 
 /// Resource that transfers hold. Each port belongs to one worker. A port knows only transfers that have already
 /// started.
@@ -16,8 +18,8 @@ pub struct Port {
     holders: u32,
     /// Ends of all transfers that hold the port except the first to end, in increasing order; usually empty.
     others: VecDeque<SimTime>,
-    /// End of the last transfer in the queue of the port.
-    free: SimTime,
+    /// Transfers that pass the port one after another, under `queue`.
+    line: Fifo,
     /// End and bytes of the transfer that started last; zero bytes once the transfer is counted as changed.
     last: (SimTime, u64),
     /// Bytes that have passed the port, and bytes of transfers whose share would have changed in flight.
@@ -94,21 +96,15 @@ impl Port {
         }
     }
 
-    /// Counts the bytes of a transfer that arrived at `time` and waited in the queue until `start`. With shared
-    /// bandwidth the transfer would not have waited.
+    /// Queues a transfer of `bytes` that arrives at `time` and occupies the port for `span`; returns its start. Counts
+    /// the bytes of a transfer that waits: with shared bandwidth it would not have waited.
     #[inline]
-    pub fn count_queued(&mut self, time: SimTime, start: SimTime, bytes: u64) {
+    pub fn queue(&mut self, time: SimTime, span: SimSpan, bytes: u64) -> SimTime {
+        let start = self.line.queue(time, span);
         self.passed = self.passed.saturating_add(bytes);
         if start > time {
             self.changed = self.changed.saturating_add(bytes);
         }
-    }
-
-    /// Queues a transfer that arrives at `time` and occupies the port for `span`; returns its start.
-    #[inline]
-    pub fn queue(&mut self, time: SimTime, span: SimSpan) -> SimTime {
-        let start = time.max(self.free);
-        self.free = start + span;
         start
     }
 }
@@ -149,17 +145,8 @@ mod tests {
         assert_eq!(start(400, 500, 100_000), 111, "one ends as the next starts");
         assert_eq!(port.passed, 111_111);
         let mut port = Port::default();
-        port.count_queued(at(3), at(3), 1);
-        port.count_queued(at(3), at(13), 10);
+        assert_eq!(port.queue(at(3), SimSpan::from_ps(10), 1), at(3));
+        assert_eq!(port.queue(at(3), SimSpan::from_ps(10), 10), at(13));
         assert_eq!((port.passed, port.changed), (11, 10));
-    }
-
-    #[test]
-    fn queued_transfers_pass_one_after_another() {
-        let mut port = Port::default();
-        let span = SimSpan::from_ps(10);
-        assert_eq!(port.queue(at(3), span), at(3));
-        assert_eq!(port.queue(at(3), span), at(13));
-        assert_eq!(port.queue(at(50), span), at(50));
     }
 }

@@ -1,0 +1,49 @@
+//! Statistics of a worker: messages by level, size, pair and place, computing blocks, and collectives.
+
+use mcpsim_base::platform::{Level, Platform, Site};
+use mcpsim_base::profile::{BlockUse, CollectiveCounter, MessageProfile, Pairs};
+use mcpsim_base::rank::Rank;
+use mcpsim_base::units::{Bytes, SimSpan};
+
+use super::place_messages::PlaceCounter;
+use super::simulation::RunOptions;
+
+/// Statistics of the messages, computing blocks and collectives of a worker's ranks.
+#[derive(Debug)]
+pub(super) struct WorkerStatistics {
+    pub messages: MessageProfile,
+    pub pairs: Option<Pairs>,
+    /// Messages by the least common place of sender and receiver, if the platform states places.
+    pub by_place: Option<Box<PlaceCounter>>,
+    /// Computing blocks that used memory.
+    pub blocks: BlockUse,
+    pub collectives: CollectiveCounter,
+    /// Number of messages that were delivered to ranks of the worker.
+    pub delivered: u64,
+}
+
+impl WorkerStatistics {
+    pub fn new(platform: &Platform, sites: &[Site], options: &RunOptions) -> Self {
+        WorkerStatistics {
+            messages: MessageProfile::new(options.intervals.clone()),
+            pairs: options.pairs.then(Pairs::default),
+            by_place: PlaceCounter::new(platform, sites),
+            blocks: BlockUse::default(),
+            collectives: CollectiveCounter::default(),
+            delivered: 0,
+        }
+    }
+
+    /// Records a message with the transfer time `time`.
+    #[inline(always)]
+    pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
+        self.delivered += 1;
+        self.messages.record(level, size, time);
+        if let Some(pairs) = &mut self.pairs {
+            pairs.record(from, to, size);
+        }
+        if let Some(by_place) = &mut self.by_place {
+            by_place.record(level, (from, to), size, time);
+        }
+    }
+}
