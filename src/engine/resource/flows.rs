@@ -20,13 +20,13 @@
 mod bundle_paths;
 mod bundles;
 mod ends;
-mod filling;
+pub(super) mod filling;
 mod grid;
 mod judge;
-mod limit_counts;
+pub(super) mod limit_counts;
 mod links;
 mod pending_flows;
-mod resources;
+pub(super) mod resources;
 mod tournament_tree;
 mod uplinks;
 
@@ -39,13 +39,13 @@ use smallvec::SmallVec;
 use mcpsim_base::platform::Occupancy;
 use mcpsim_base::units::{SimSpan, SimTime};
 
+pub(crate) use bundle_paths::ResourceKind;
 pub(crate) use bundles::{BundleIndex, BundleKey, LostBytes};
 use bundles::{Bundles, ELSEWHERE, PACE};
 pub(crate) use grid::SlotGrid;
 pub(crate) use judge::SUPERSTEPS;
 pub(crate) use links::NetworkLinks;
 use pending_flows::PendingFlows;
-pub(crate) use resources::ResourceKind;
 use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
 use tournament_tree::TournamentTree;
 pub(crate) use uplinks::GroupUplinks;

@@ -10,8 +10,6 @@ use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
-use mcpsim_base::rank::Rank;
-
 /// Picoseconds a second: clocks count bytes a second times picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
@@ -22,8 +20,8 @@ const PARTS: u64 = 1_000_000;
 /// its own.
 pub(crate) type Moves = SmallVec<[(u32, u64); 3]>;
 
-/// Whose a flow is: the rank, and its task that computes, or [`COPY`].
-pub(crate) type Owner = (Rank, u32);
+/// Owner of a flow: a number that the caller chooses, and a second one, such as [`COPY`].
+pub(crate) type Owner = (u32, u32);
 
 /// The core's copying.
 pub(crate) const COPY: u32 = u32::MAX;
@@ -192,6 +190,9 @@ impl Shares {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flows::filling::filled;
+    use super::super::flows::limit_counts::LimitCounts;
+    use super::super::flows::resources::UNIT;
     use super::*;
 
     const NS: u64 = 1000;
@@ -252,5 +253,69 @@ mod tests {
         assert_eq!(ends(&[2, 2, 100], &[(0, 5, over.clone()), (0, 5, back.clone())]), [1500; 2]);
         // The node carries 3 GB/s: 6 are asked for.
         assert_eq!(ends(&[90, 90, 3], &[(0, 5, over), (0, 5, back)]), [2000; 2]);
+    }
+
+    /// Rates by the water-filling of one resource at a time, repeated until no level changes.
+    fn rates_by_levels(capacity: &[u64], flows: &[(u64, Moves)]) -> Vec<u64> {
+        let mut levels = capacity.to_vec();
+        let limit = |levels: &[u64], (pace, moves): &(u64, Moves), but: u32| {
+            let others = moves.iter().filter(|(memory, _)| *memory != but);
+            others.map(|(memory, _)| levels[*memory as usize]).fold(*pace, u64::min)
+        };
+        for _ in 0..100 {
+            let before = levels.clone();
+            for memory in 0..capacity.len() as u32 {
+                let of =
+                    |flow: &(u64, Moves)| flow.1.iter().find(|(known, _)| *known == memory).map(|(_, weight)| *weight);
+                let on: Vec<(u64, u64)> = flows
+                    .iter()
+                    .filter_map(|flow| of(flow).map(|weight| (limit(&levels, flow, memory), weight * UNIT)))
+                    .collect();
+                let weight = on.iter().map(|(_, weight)| weight).sum();
+                let last = levels[memory as usize];
+                let sides = |level| LimitCounts::of(level, on.iter().copied());
+                levels[memory as usize] = filled(capacity[memory as usize], weight, last, sides).0;
+            }
+            if levels == before {
+                break;
+            }
+        }
+        flows.iter().map(|flow| limit(&levels, flow, u32::MAX)).collect()
+    }
+
+    #[test]
+    fn all_rates_at_once_are_those_of_one_resource_at_a_time() {
+        let mut x = 1_u64;
+        let mut some = |end: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 33) % end
+        };
+        for _ in 0..500 {
+            let capacity: Vec<u64> = (0..1 + some(5)).map(|_| 1_000_000 + some(9_000_000)).collect();
+            let flows: Vec<(u64, Moves)> = (0..1 + some(12))
+                .map(|_| {
+                    let of = (0..capacity.len() as u32).filter(|_| some(2) == 0).collect::<Vec<_>>();
+                    (1000 + some(4_000_000), of.into_iter().map(|memory| (memory, 1 + some(3))).collect())
+                })
+                .collect();
+            let mut shares = Shares::new(capacity.clone());
+            for (number, (pace, moves)) in (0..).zip(&flows) {
+                shares.begin(0, *pace, moves.clone(), 1000, (number, COPY));
+            }
+            shares.find_rates();
+            let class = |flow: &(u64, Moves)| {
+                let known = shares.classes.iter().find(|class| class.pace == flow.0 && class.moves == flow.1);
+                known.expect("each flow has a class").rate
+            };
+            let by_levels = rates_by_levels(&capacity, &flows);
+            for (flow, by_level) in flows.iter().zip(by_levels) {
+                // Rates are rounded down at each resource.
+                assert!(
+                    class(flow).abs_diff(by_level) <= 40,
+                    "{} for {by_level}: {capacity:?}, {flows:?}",
+                    class(flow)
+                );
+            }
+        }
     }
 }

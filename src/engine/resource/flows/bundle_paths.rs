@@ -1,4 +1,4 @@
-//! Resources that the flows of a bundle pass, their capacities, and the workers that own them.
+//! Kinds of resources, the resources that the flows of a bundle pass, their capacities, and the workers that own them.
 
 use smallvec::SmallVec;
 
@@ -6,8 +6,49 @@ use mcpsim_base::platform::{LinkIndex, Occupancy};
 
 use super::bundles::BundleKey;
 use super::links::NetworkLinks;
-use super::resources::{MOST, ResourceId, ResourceKind};
+use super::resources::{MOST, ResourceId};
 use super::{Flows, uplinks};
+
+/// Kind of a resource that flows share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResourceKind {
+    /// An adapter, outwards.
+    Out,
+    /// An adapter, inwards.
+    In,
+    /// An adapter in both directions.
+    Duplex,
+    /// Two nodes, in both directions.
+    Pair,
+    /// The uplink of a group of nodes, away from the group.
+    UplinkOut,
+    /// The uplink of a group of nodes, into the group.
+    UplinkIn,
+    /// A link of a network of switches, in one direction.
+    Link,
+}
+
+impl ResourceKind {
+    pub(super) const ALL: [ResourceKind; 7] = [
+        ResourceKind::Out,
+        ResourceKind::In,
+        ResourceKind::Duplex,
+        ResourceKind::Pair,
+        ResourceKind::UplinkOut,
+        ResourceKind::UplinkIn,
+        ResourceKind::Link,
+    ];
+
+    /// Returns the part of [`super::LostBytes`] that has the losses of flows at resources of this kind.
+    pub(super) fn lost_at(self) -> usize {
+        match self {
+            ResourceKind::Out => 0,
+            ResourceKind::In => 1,
+            ResourceKind::Duplex | ResourceKind::Pair => 2,
+            ResourceKind::UplinkOut | ResourceKind::UplinkIn | ResourceKind::Link => 3,
+        }
+    }
+}
 
 impl Flows {
     /// What the flows of a bundle pass.

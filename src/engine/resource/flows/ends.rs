@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use super::Flows;
 use super::bundles::{ELSEWHERE, LostBytes, PACE};
-use super::resources::{ResourceKind, divided, exact, lesser};
+use super::resources::{divided, exact, lesser};
 
 impl Flows {
     /// What each flow of a bundle has got at `time`.
@@ -120,12 +120,7 @@ impl Flows {
 
     /// Where [`LostBytes`] have what is lost at `bound`; nothing is at the own pace.
     pub(super) fn part(&self, bound: u32) -> Option<usize> {
-        match self.resources.id.get(bound as usize)?.kind() {
-            ResourceKind::Out => Some(0),
-            ResourceKind::In => Some(1),
-            ResourceKind::Duplex | ResourceKind::Pair => Some(2),
-            ResourceKind::UplinkOut | ResourceKind::UplinkIn | ResourceKind::Link => Some(3),
-        }
+        self.resources.id.get(bound as usize).map(|id| id.kind().lost_at())
     }
 
     /// Says anew when the next flow of a bundle ends.

@@ -11,7 +11,12 @@ use super::resources::UNIT;
 /// that is the capacity come from below, but for the first, which begins at `last`, mostly close to the end. Where
 /// rounding lets several levels be it, it is the least, which is found from the equal share on, whatever `last` was.
 #[inline(always)]
-pub(super) fn filled(capacity: u64, weight: u64, last: u64, sides: impl Fn(u64) -> LimitCounts) -> (u64, u64) {
+pub(in crate::resource) fn filled(
+    capacity: u64,
+    weight: u64,
+    last: u64,
+    sides: impl Fn(u64) -> LimitCounts,
+) -> (u64, u64) {
     if weight == 0 {
         return (capacity, 0);
     }

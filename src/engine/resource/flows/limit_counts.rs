@@ -9,7 +9,7 @@ pub(super) const EXACT: u64 = 1 << 53;
 
 /// What limits are on either side of a level.
 #[derive(Default)]
-pub(super) struct LimitCounts {
+pub(in crate::resource) struct LimitCounts {
     /// Of those that are less: the sum, the weight, the greatest.
     pub sum: u64,
     pub below: u64,
@@ -39,7 +39,7 @@ impl LimitCounts {
     /// Exact where the level times the weight of all is at most [`EXACT`], as no product and no sum below the level is
     /// greater then.
     #[inline(always)]
-    pub fn of_two(level: u64, members: &[Member], rates: &[f64]) -> LimitCounts {
+    pub(super) fn of_two(level: u64, members: &[Member], rates: &[f64]) -> LimitCounts {
         #[cfg(target_arch = "x86_64")]
         {
             // SAFETY: every processor of this architecture has SSE2.

@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use mcpsim_base::platform::{LinkIndex, LinkNetwork};
 use mcpsim_base::units::Bandwidth;
 
-use super::resources::{ResourceId, ResourceKind};
+use super::bundle_paths::ResourceKind;
+use super::resources::ResourceId;
 
 /// The links that limit transfers, and the nodes that have ranks.
 #[derive(Clone, Debug)]

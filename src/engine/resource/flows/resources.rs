@@ -5,41 +5,12 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use super::bundle_paths::ResourceKind;
+
 /// A flow's weight; that of one which starts within a slot is less in this slot.
-pub(super) const UNIT: u64 = 256;
+pub(in crate::resource) const UNIT: u64 = 256;
 /// More than any wire carries, and little enough for sums.
 pub(super) const MOST: u64 = 1 << 50;
-
-/// The kinds of what is shared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ResourceKind {
-    /// An adapter, outwards.
-    Out,
-    /// An adapter, inwards.
-    In,
-    /// An adapter in both directions.
-    Duplex,
-    /// Two nodes, in both directions.
-    Pair,
-    /// The uplink of a group of nodes, away from the group.
-    UplinkOut,
-    /// The uplink of a group of nodes, into the group.
-    UplinkIn,
-    /// A link of a network of switches, in one direction.
-    Link,
-}
-
-impl ResourceKind {
-    const ALL: [ResourceKind; 7] = [
-        ResourceKind::Out,
-        ResourceKind::In,
-        ResourceKind::Duplex,
-        ResourceKind::Pair,
-        ResourceKind::UplinkOut,
-        ResourceKind::UplinkIn,
-        ResourceKind::Link,
-    ];
-}
 
 /// A resource, by a number that is the same at every worker: its kind, its node, its rail or the other node. The node of
 /// an uplink is the first node of its group, that of a link is close to the link.

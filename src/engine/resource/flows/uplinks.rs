@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 use mcpsim_base::platform::NodeGroup;
 use mcpsim_base::units::Bandwidth;
 
-use super::resources::{ResourceId, ResourceKind};
+use super::bundle_paths::ResourceKind;
+use super::resources::ResourceId;
 
 /// The uplinks of all groups of one kind.
 #[derive(Clone, Debug)]
