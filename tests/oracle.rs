@@ -29,6 +29,8 @@ mod path;
 mod places;
 #[path = "oracle/polling.rs"]
 mod polling;
+#[path = "oracle/ranks_per_node.rs"]
+mod ranks_per_node;
 #[path = "oracle/service.rs"]
 mod service;
 #[path = "oracle/threads.rs"]

@@ -40,7 +40,7 @@ pub use import::{ImportedPlaces, import_places};
 pub use level::{Level, Site};
 pub use link::{Contention, Link, LoadColumn, Row};
 pub use map_by::MapBy;
-pub use memory::{CopyMemory, CopyTraffic};
+pub use memory::{CacheReplacement, CopyMemory, CopyTraffic};
 pub use network::{LinkIndex, LinkLayer, LinkNetwork, LinkPath};
 pub use node_map::{NodeMap, RegularNodes};
 pub use nodes::NodeFactors;
@@ -53,7 +53,7 @@ pub use overview::{
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;
 pub use placement::{Placement, PlacementError, cores_of};
-pub use places::{Domain, Members, NodeGroup, Places, PlacesError};
+pub use places::{Domain, Members, NarrowUplink, NodeGroup, Places, PlacesError};
 pub use protocol::Protocol;
 pub use rates::{CacheRates, CoreRates, MemoryPart, MemorySharing, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
@@ -99,9 +99,24 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Sets the node of each rank for the MPI library, from the places `sites` of the ranks.
+    /// Sets the node of each rank for the MPI library, from the places `sites` of the ranks, and the costs of messages
+    /// for the number of ranks on the fullest node.
     pub fn spread_ranks(&mut self, sites: &[Site]) {
         self.collectives.nodes = Some(Arc::new(NodeMap::from_sites(sites)));
+        if self.links.iter().all(|link| link.rows_by_ranks().is_empty()) {
+            return;
+        }
+        let mut on_node = vec![0; self.shape.nodes as usize];
+        sites.iter().for_each(|site| on_node[site.node as usize] += 1);
+        let most = on_node.into_iter().max().unwrap_or(1);
+        *self = self.at_ranks(most);
+    }
+
+    /// Returns the machine with the costs of messages on nodes of `ranks` ranks.
+    pub fn at_ranks(&self, ranks: u32) -> Platform {
+        let links = self.links.clone().map(|link| link.at_ranks(ranks));
+        let pairs = self.pairs.as_ref().map(|pairs| Arc::new(pairs.at_ranks(ranks)));
+        Platform { links, pairs, ..self.clone() }
     }
 
     /// Greatest number of ranks without oversubscription: one per hardware thread.
@@ -122,6 +137,18 @@ impl Platform {
     /// Link of messages at `level`.
     pub fn link(&self, level: Level) -> &Link {
         &self.links[level as usize]
+    }
+
+    /// Uplinks of groups of nodes with less bandwidth than the fastest message between nodes.
+    pub fn narrow_uplinks(&self) -> Vec<NarrowUplink> {
+        let of_level = self.link(Level::InterNode).rows().iter().map(|row| row.bandwidth.get()).max();
+        let message_bytes_per_s = of_level.unwrap_or(0);
+        let narrow = |group: &NodeGroup| {
+            let uplink_bytes_per_s = group.uplink?.get();
+            let is_narrow = uplink_bytes_per_s < message_bytes_per_s;
+            is_narrow.then(|| NarrowUplink { place: group.name.clone(), uplink_bytes_per_s, message_bytes_per_s })
+        };
+        self.places.groups.iter().filter_map(narrow).collect()
     }
 
     /// Returns the machine with other numbers of nodes, CMPs and cores.

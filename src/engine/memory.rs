@@ -42,7 +42,7 @@ use ahead::CopyAhead;
 pub(super) use ahead::landed;
 pub(super) use blocks::{SharedBlock, begin_block, begin_code, begin_data, compute, end_block, flow};
 pub(super) use buffers::BufferPair;
-use caches::{BufferKey, Cache};
+use caches::{BufferKey, Cache, parts};
 pub(super) use nodes::NodeMemory;
 use nodes::{NO_LIMIT, domain_memory};
 use stated::StatedBuffers;
@@ -164,7 +164,7 @@ impl Memory {
             limits,
             first_node: nodes.start,
             cmps,
-            caches: (0..caches).map(|_| Cache::new(limits.cache.get())).collect(),
+            caches: (0..caches).map(|_| Cache::new(limits.cache.get(), limits.replacement)).collect(),
             cache_of,
             domain_memory: domain_memory(platform, me, seats, sites),
             code: (0..caches).map(|_| BinaryHeap::new()).collect(),
@@ -293,15 +293,16 @@ impl Memory {
         };
         for &((seat, key), weight) in used {
             let cache = self.cache(seat);
-            if !self.caches[cache].touch(key, size.get()) {
-                add(seat, weight);
+            let missing = self.caches[cache].touch(key, size.get());
+            if missing > 0 {
+                add(seat, weight * missing);
             }
         }
         moves.sort_unstable();
         let first = (used[0].0.0.node - self.first_node) * self.cmps;
         let mut sum = 0u64;
         for &(memory, weight) in moves.iter().filter(|(memory, _)| *memory < self.cmps) {
-            let moved = size.get().saturating_mul(weight);
+            let moved = size.get().saturating_mul(weight) / parts(self.limits.replacement);
             let of_cmp = &mut self.moved[(first + memory) as usize];
             *of_cmp = of_cmp.saturating_add(moved);
             sum = sum.saturating_add(moved);

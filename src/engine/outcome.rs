@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::mistake::Mistake;
 use super::place_messages::PlaceMessages;
 use super::repeats::Repeats;
-use mcpsim_base::platform::UnreadKeys;
+use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
     AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
     KindMessages, LatencyTolerance, MessageCell, MessageProfile, MessageSort, NetworkUse, OtherAlgorithm, PathParts,
@@ -143,6 +143,9 @@ pub struct Outcome {
     /// Keys of the platform file that the chosen contention models do not read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread_keys: Vec<UnreadKeys>,
+    /// Uplinks with less bandwidth than a message between nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrow_uplinks: Vec<NarrowUplink>,
     /// Exit codes of a real program that did not end as the MPI standard requires, and libraries that its ranks shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Box<ProgramEnd>>,
@@ -446,6 +449,7 @@ mod tests {
             copies: None,
             blocks: None,
             unread_keys: Vec::new(),
+            narrow_uplinks: Vec::new(),
             repeats: None,
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },

@@ -372,6 +372,7 @@ impl<'a> Simulation<'a> {
             copies,
             blocks: Some(blocks).filter(|blocks| blocks.count > 0),
             unread_keys: self.platform.unread.clone(),
+            narrow_uplinks: self.platform.narrow_uplinks(),
             repeats: None,
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, ..host },

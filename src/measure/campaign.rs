@@ -52,6 +52,9 @@ const REPETITIONS: u32 = 3;
 /// Sizes in bytes of the small messages whose rate determines the gap of a network adapter.
 pub const SMALL: [u64; 2] = [8, 128];
 
+/// Sizes in bytes of ping-pongs of several pairs at once.
+const TOGETHER: [u64; 4] = [0, 8, 128, 4096];
+
 /// Returns the message sizes of windows that measure bandwidth: sizes that fit into caches, and the greatest message
 /// size.
 fn large(most: u64) -> Vec<u64> {
@@ -123,7 +126,7 @@ impl CampaignPlan {
     fn series(&self) -> usize {
         let (sizes, few) = (self.sizes().len(), self.few_sizes().len());
         let loads: usize = self.levels.iter().map(|level| loads(level).len()).sum();
-        let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 10 + 6).sum();
+        let pairs: usize = self.levels.iter().map(|level| level.pairs.len().ilog2() as usize * 14 + 10).sum();
         self.levels.len() * (sizes * 3 / 2 + 4 * self.short_sizes().len() + 5 * few + 14) + loads * few + pairs
     }
 }
@@ -256,7 +259,7 @@ impl Campaign<'_> {
 
     /// Measures how long many messages occupy a resource such as a network adapter. Windows of several pairs use small
     /// messages for the gap of the adapter and large messages for copies by cores and memory. Further windows send in
-    /// both directions.
+    /// both directions. Ping-pongs of several pairs show the latency of busy nodes.
     fn occupancy(&mut self, plan: &LevelPlan) {
         let (level, pair) = (plan.level, plan.pair());
         let large = large(self.plan.most_bytes);
@@ -269,6 +272,15 @@ impl Campaign<'_> {
         let loads = (1..).map(|power| 1u32 << power).take_while(|load| *load < most);
         for load in loads.chain((most > 1).then_some(most)) {
             let pairs = &plan.pairs[..load as usize];
+            let sizes = TOGETHER.into_iter().filter(|size| load > 1 && *size <= campaign_plan.most_bytes);
+            for bytes in sizes {
+                let turns = self.turns(pair.first, |port| protocol::ping_pongs(port, pairs, bytes, 1) * 2.0);
+                let next = Next { count: 2 * turns, ..next(Test::PingPongs, bytes, load) };
+                self.series(next, |port| {
+                    port.barrier();
+                    protocol::ping_pongs(port, pairs, bytes, turns)
+                });
+            }
             for bytes in SMALL.into_iter().chain(large.iter().copied()) {
                 let next = next(Test::Windows, bytes, load);
                 self.series(next, |port| {

@@ -14,6 +14,7 @@ mod osu;
 mod output;
 mod part;
 mod section;
+mod several;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -32,6 +33,7 @@ use level::{ImportSource, ImportedLevel, chosen};
 pub use calls::MeasuredCalls;
 pub use output::BenchmarkOutput;
 pub use part::ImportPart;
+pub(super) use windows::Steps;
 pub use windows::WindowSizes;
 
 /// Inputs of an import of benchmark output.

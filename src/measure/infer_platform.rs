@@ -327,6 +327,7 @@ fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
         gap: 0.0,
         flat: piece.flat,
         copy: None,
+        by_ranks: Vec::new(),
     };
     let at = |bytes: u64| found.iter().find(|piece| piece.up_to.is_none_or(|end| bytes <= end));
     let off = |&(bytes, seconds): &(u64, f64)| Some((bytes, at(bytes)?.at(bytes) / seconds - 1.0));
@@ -335,6 +336,7 @@ fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
         eager: None,
         handshake: found[0].start,
         loads: vec![1],
+        ranks: Vec::new(),
         rows: found.iter().map(row).collect(),
         errors: times.iter().filter_map(off).collect(),
         occupancy: Some(MeasuredOccupancy::default()),

@@ -7,12 +7,14 @@
 //! places of ranks ─ topology ─▶ Plan ─ campaign(Port) ─▶ Samples ─ link ─▶ LinkFit ─ text ─▶ platform file
 //! ```
 
+mod busy;
 mod caches;
 mod campaign;
 mod classes;
 mod collectives;
 mod copies;
 mod cores;
+mod domains;
 mod effects;
 mod fit;
 mod import;
@@ -44,6 +46,7 @@ pub use campaign::{CampaignPlan, LevelPlan, WINDOW, measure, measure_levels};
 pub use classes::MeasuredClasses;
 pub use collectives::{CollectiveFit, CollectiveTests, Growth, GrowthForm, TimedCollective, time_collectives};
 pub use cores::{Detours, MeasuredCores, PIECE, measure_cores};
+pub use domains::{CoreDomains, CpuSets};
 pub use effects::MeasuredEffects;
 pub use fit::{FitPiece, Floor, pieces};
 pub use import::{BenchmarkOutput, Import, ImportPart, ImportedKey, ImportedPlatform, MeasuredCalls, WindowSizes};

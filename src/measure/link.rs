@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use mcpsim_core::platform::Level;
 
+use super::busy::by_ranks;
 use super::campaign::TRAIN;
 use super::copies::ShortWindows;
 use super::effects::MeasuredEffects;
@@ -41,6 +42,8 @@ pub struct LinkFit {
     /// Loads (numbers of concurrent transfers) of the table columns, starting with 1. Without measurements of
     /// concurrent transfers, the only load is 1.
     pub loads: Vec<u32>,
+    /// Numbers of ranks per node for which rows have costs; empty if the costs do not depend on this number.
+    pub ranks: Vec<u32>,
     /// Table rows of the level in increasing order of message sizes.
     pub rows: Vec<RowFit>,
     /// Measured message sizes, with the relative errors of the fitted lines.
@@ -68,6 +71,21 @@ pub struct RowFit {
     pub flat: bool,
     /// Time in seconds for a core to copy a byte, if message windows determine this time for the interval of sizes.
     pub copy: Option<f64>,
+    /// Costs for each number of ranks per node of the level.
+    pub by_ranks: Vec<RankCosts>,
+}
+
+/// Costs of a message, in seconds, on nodes with a number of ranks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RankCosts {
+    /// L, the latency.
+    pub latency: f64,
+    /// o_s, the core time of a send.
+    pub send_overhead: f64,
+    /// o_r, the core time of a receive.
+    pub recv_overhead: f64,
+    /// g, the gap between messages.
+    pub gap: f64,
 }
 
 /// Core overheads of messages of one size.
@@ -162,7 +180,8 @@ impl LinkFit {
         let errors = points.iter().filter_map(|&(size, seconds)| Some((size, fitted(size)?.at(size) / seconds - 1.0)));
         let errors = errors.collect();
         let handshake = if eager.is_some() { handshake } else { rows.first()?.columns[0].0 };
-        Some(LinkFit { level, eager, handshake, loads, rows, errors, occupancy: None, effects })
+        let ranks = Vec::new();
+        Some(LinkFit { level, eager, handshake, loads, ranks, rows, errors, occupancy: None, effects })
     }
 
     /// Converts the parameters of a network level to the `fair` contention model. Message windows yield the occupancy
@@ -188,7 +207,9 @@ impl LinkFit {
             (handshake, rows) = windows.with_room(rows);
             rows = windows.told(rows, occupancy.copy);
         }
-        LinkFit { handshake, loads, rows, occupancy: Some(occupancy), ..self }
+        let fit = LinkFit { handshake, loads, rows, occupancy: Some(occupancy), ..self };
+        let (alone, pairs) = MeasuredOccupancy::busy(samples, fit.level);
+        by_ranks(fit, alone, occupancy.capacity, pairs)
     }
 
     /// Returns the least latency of a message, which is a share of the time of the smallest messages.
@@ -279,7 +300,16 @@ fn row(piece: &FitPiece, own: Overheads, control: f64, ratios: &[f64]) -> RowFit
     let under = |ratio: f64| ((ratio * piece.start - send - recv - control).max(latency), ratio * piece.per_byte);
     let columns = [1.0].iter().chain(ratios).map(|ratio| under(*ratio)).collect();
     let (up_to, flat) = (piece.up_to, piece.flat);
-    RowFit { up_to, columns, send_overhead: send, recv_overhead: recv, gap: own.gap, flat, copy: None }
+    RowFit {
+        up_to,
+        columns,
+        send_overhead: send,
+        recv_overhead: recv,
+        gap: own.gap,
+        flat,
+        copy: None,
+        by_ranks: Vec::new(),
+    }
 }
 
 /// Returns the core overheads by message size. `copied` is true if an unexpected message is copied once more than an

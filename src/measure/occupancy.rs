@@ -9,7 +9,9 @@
 
 use mcpsim_core::platform::Level;
 
+use super::busy::{BusyPairs, are_limited_by_cores, later};
 use super::campaign::SMALL;
+use super::import::Steps;
 use super::samples::{SampleSeries, Samples, Test};
 use super::statistics::Summary;
 
@@ -62,10 +64,13 @@ impl MeasuredOccupancy {
         let both = windows.both_ways_of_all_pairs();
         let duplex = both.zip(capacity).filter(|(both, one)| *both < INDEPENDENT * 2.0 * one);
         let gap = |bytes: u64| {
-            let all = windows.of_all_pairs(Some(bytes))?;
             let one = samples.of(level, Test::Window).into_iter().find(|series| series.bytes == bytes)?;
-            let (each, alone) = (windows.each(all)?, windows.each(one)?);
-            let is_shared = each > alone / f64::from(all.load) / SHARED;
+            let (mut before, mut is_shared, mut each) = ((1, windows.each(one)?), false, 0.0);
+            for all in samples.of(level, Test::Windows).into_iter().filter(|all| all.bytes == bytes && all.load > 1) {
+                each = windows.each(all)?;
+                is_shared = !are_limited_by_cores(before, (all.load, each));
+                before = if is_shared { before } else { (all.load, each) };
+            }
             is_shared.then(|| (each - capacity.map_or(0.0, |capacity| bytes as f64 / capacity)).max(0.0))
         };
         let gaps = gap(SMALL[0]).zip(gap(SMALL[1])).map(|(first, second)| [first, second]);
@@ -75,6 +80,42 @@ impl MeasuredOccupancy {
             gaps,
             ..MeasuredOccupancy::default()
         }
+    }
+
+    /// Returns the seconds per message of windows of one pair of the sizes [`SMALL`], and the tests of several pairs at
+    /// once.
+    pub(super) fn busy(samples: &Samples, level: Level) -> (Option<[f64; 2]>, Vec<BusyPairs>) {
+        let windows = WindowSamples { samples, level };
+        let capacity = MeasuredOccupancy::of(samples, level).capacity;
+        let each = |test: Test, pairs: u32| {
+            let of = |bytes: u64| {
+                let mut all = samples.of(level, test).into_iter();
+                windows.each(all.find(|series| series.bytes == bytes && series.load.max(1) == pairs)?)
+            };
+            of(SMALL[0]).zip(of(SMALL[1])).map(|(first, second)| [first, second])
+        };
+        let alone = each(Test::Window, 1);
+        let mut loads: Vec<u32> = samples.of(level, Test::Windows).iter().map(|series| series.load).collect();
+        loads.retain(|load| *load > 1);
+        loads.sort_unstable();
+        loads.dedup();
+        let of_pairs = |pairs: u32| {
+            let each = each(Test::Windows, pairs);
+            let is_shared = |each: &[f64; 2], alone: [f64; 2]| {
+                let is_of_cores = |size: usize| are_limited_by_cores((1, alone[size]), (pairs, each[size]));
+                level == Level::InterNode && (0..2).all(|size| !is_of_cores(size))
+            };
+            let bytes = |size: usize| capacity.map_or(0.0, |capacity| SMALL[size] as f64 / capacity);
+            let gaps = each.filter(|each| alone.is_some_and(|alone| is_shared(each, alone)));
+            let gaps = gaps.map(|each| Steps::two([0, 1].map(|size: usize| (each[size] - bytes(size)).max(0.0))));
+            let together = samples.of(level, Test::PingPongs).into_iter().filter(|series| series.load == pairs);
+            let more = together.filter_map(|series| {
+                let (median, alone) = (Summary::of(&series.seconds)?.median, windows.alone(series.bytes)?);
+                Some((series.bytes, later(median, alone)))
+            });
+            BusyPairs { pairs, each, gaps, later: more.collect() }
+        };
+        (alone, loads.into_iter().map(of_pairs).collect())
     }
 
     /// Returns the gap of messages larger than `above` bytes.
@@ -137,11 +178,19 @@ impl WindowSamples<'_> {
         Some(self.samples.median(self.level, Test::PingPong, bytes)).filter(|seconds| *seconds > 0.0)
     }
 
+    /// Returns the time of half a round trip of a message of each of `pairs` pairs at once, or of one pair if this was
+    /// not measured.
+    fn together(&self, bytes: u64, pairs: u32) -> Option<f64> {
+        let mut all = self.samples.of(self.level, Test::PingPongs).into_iter();
+        let found = all.find(|series| series.bytes == bytes && series.load == pairs);
+        found.and_then(|series| Some(Summary::of(&series.seconds)?.median)).or_else(|| self.alone(bytes))
+    }
+
     /// Returns the seconds per message of all pairs in a window together, excluding the latency of the first message
     /// and of the answer.
     fn each(&self, series: &SampleSeries) -> Option<f64> {
         let whole = Summary::of(&series.seconds)?.median;
-        let rest = whole - self.alone(series.bytes)? - self.alone(0)?;
+        let rest = whole - self.together(series.bytes, series.load)? - self.together(0, series.load)?;
         let messages = f64::from((series.count - 1) * series.load.max(1));
         Some(rest / messages).filter(|each| *each > 0.0)
     }

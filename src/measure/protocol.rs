@@ -35,6 +35,12 @@ pub fn ping_pong(port: &mut dyn RankPort, pair: RankPair, bytes: u64, turns: u32
     (port.now() - started) / f64::from(2 * turns)
 }
 
+/// Runs the ping-pongs of the rank pairs `pairs` concurrently.
+pub fn ping_pongs(port: &mut dyn RankPort, pairs: &[RankPair], bytes: u64, turns: u32) -> f64 {
+    let Some(pair) = pairs.iter().find(|pair| pair.has(port.rank())) else { return 0.0 };
+    ping_pong(port, *pair, bytes, turns)
+}
+
 /// Sends `count` concurrent messages from the first rank, and an empty answer back. Returns the total time in seconds.
 pub fn window(port: &mut dyn RankPort, pair: RankPair, bytes: u64, count: u32) -> f64 {
     let started = port.now();

@@ -13,6 +13,8 @@ use super::statistics::Summary;
 pub enum Test {
     /// Half a round trip of a message between two ranks.
     PingPong,
+    /// Half a round trip of a message between the ranks of each of `load` concurrent pairs.
+    PingPongs,
     /// `count` concurrent messages from one rank to another, and an empty answer.
     Window,
     /// A window of few messages that fit into the caches. The field `load` of the series is also the number of
@@ -53,8 +55,9 @@ pub enum Test {
 
 impl Test {
     /// All message tests.
-    pub const ALL: [Test; 17] = [
+    pub const ALL: [Test; 18] = [
         Test::PingPong,
+        Test::PingPongs,
         Test::Window,
         Test::ShortWindow,
         Test::Windows,
@@ -77,6 +80,7 @@ impl Test {
     pub const fn name(self) -> &'static str {
         match self {
             Test::PingPong => "ping_pong",
+            Test::PingPongs => "ping_pongs",
             Test::Window => "window",
             Test::ShortWindow => "short_window",
             Test::Windows => "windows",

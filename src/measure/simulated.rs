@@ -3,11 +3,12 @@
 //! mcpsim uses this module to check the tests themselves, and to validate a fitted platform with tests whose results
 //! did not enter the fit.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use mcpsim_core::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use mcpsim_core::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
-use mcpsim_core::platform::{Collective, HardwareThreads, Platform, Site};
+use mcpsim_core::platform::{Collective, HardwareThreads, Level, Platform, Site};
 use mcpsim_core::rank::{
     Buffer, Call, Context, Describe, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests,
     SendMode, Served, Source, TagPattern,
@@ -20,7 +21,7 @@ use super::cores::{MeasuredCores, PIECE, measure_cores};
 use super::pairs::answer;
 use super::port::{GroupPort, NeighbourMethod, PASSED, RankPort};
 use super::rings::measure_rings;
-use super::samples::Samples;
+use super::samples::{SampleSeries, Samples, Test};
 
 /// Tag of test messages, and tag of messages that contain numbers.
 const TEST: u32 = 0;
@@ -39,8 +40,34 @@ pub(super) const STACK: usize = 256 << 10;
 /// # Errors
 /// The simulation ends without a result, which these tests do not cause.
 pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> Result<Samples, RunError> {
-    let plan = plan.clone();
-    on_simulated(platform, sites, move |port| measure_levels(port, &plan, &mut |_, _| ()))
+    let tests = |platform: &Platform| {
+        let plan = plan.clone();
+        on_simulated(platform, sites.clone(), move |port| measure_levels(port, &plan, &mut |_, _| ()))
+    };
+    if platform.at_ranks(1) == *platform {
+        return tests(platform);
+    }
+    // The costs of a test are those for the number of ranks that communicate in the test.
+    let mut samples = tests(&platform.at_ranks(1))?;
+    let mut by_ranks: BTreeMap<u32, Samples> = BTreeMap::new();
+    for series in &mut samples.series {
+        let ranks = ranks_per_node(series);
+        if !by_ranks.contains_key(&ranks) {
+            by_ranks.insert(ranks, tests(&platform.at_ranks(ranks))?);
+        }
+        let of = |series: &SampleSeries| (series.level, series.test, series.bytes, series.load);
+        if let Some(found) = by_ranks[&ranks].series.iter().find(|other| of(other) == of(series)) {
+            series.clone_from(found);
+        }
+    }
+    Ok(samples)
+}
+
+/// Returns the number of ranks per node that communicate in the test of a series.
+fn ranks_per_node(series: &SampleSeries) -> u32 {
+    let several = matches!(series.test, Test::PingPongs | Test::Windows | Test::BothWays);
+    let pairs = if several { series.load.max(1) } else { 1 };
+    if series.level == Some(Level::InterNode) { pairs } else { 2 * pairs }
 }
 
 /// Runs the rings of b_eff on a simulated machine, up to messages of `most` bytes. Each ring exchange runs once,
@@ -104,7 +131,7 @@ pub(super) fn on_simulated_with<T: Default + Send + 'static>(
     let found: Arc<Mutex<T>> = Arc::default();
     let mut placed = platform.clone();
     placed.spread_ranks(&sites);
-    let shared = Arc::new((work, placed));
+    let shared = Arc::new((work, placed.clone()));
     let memories = memories(platform, &sites);
     let on_core = HardwareThreads::ranks_of_cores(&sites);
     let turns: Vec<f64> = sites.iter().map(|site| platform.core.threads.turns(on_core[site])).collect();
@@ -125,7 +152,7 @@ pub(super) fn on_simulated_with<T: Default + Send + 'static>(
         };
         Box::new(Measuring(Fiber::new(STACK, body).expect("there is memory for a stack")))
     };
-    Simulation::new(platform, sites, options, Labels::default()).run_boxed(&make, progress)?;
+    Simulation::new(&placed, sites, options, Labels::default()).run_boxed(&make, progress)?;
     let mut found = found.lock().expect("no rank has failed");
     Ok(std::mem::take(&mut *found))
 }

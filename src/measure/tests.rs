@@ -25,6 +25,7 @@ fn measured_machine(shape: Shape, fit: LinkFit, samples: &Samples) -> MeasuredMa
         samples: samples.clone(),
         cores: MeasuredCores::default(),
         library: MeasuredLibrary::default(),
+        domains: Vec::new(),
         states_noise: false,
     }
 }
@@ -287,6 +288,23 @@ fn windows_tell_what_adapters_carry() {
     // Both directions of an adapter are independent, and adapters do not slow small messages down.
     let found = occupied(Level::InterNode, 2, fair(Holds { capacity: rate(3), ..Holds::default() }, 0, None));
     assert_eq!((found.duplex, found.gaps, found.copy), (None, None, None));
+}
+
+#[test]
+fn tests_of_several_pairs_tell_what_busy_nodes_cost() {
+    // With eight ranks per node a message takes 140 ns on each core instead of 100 ns, and its latency is 1300 ns
+    // instead of 800 ns.
+    let link = fair(Holds { capacity: Bandwidth::new(3_000_000_000), ..Holds::default() }, 0, None);
+    let alone = link.rows()[0].clone();
+    let busy = row(0, u64::MAX, 1300, 1000, [140, 140]);
+    let link = link.with_rows_by_ranks(vec![(1, vec![alone]), (8, vec![busy])]);
+    let fit = fitted(Level::InterNode, 8, link, None);
+    assert_eq!(fit.ranks, [1, 2, 4, 8]);
+    let costs = &fit.rows[0].by_ranks;
+    let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.03;
+    assert!(near(costs[3].send_overhead / costs[0].send_overhead, 1.4), "{costs:?}");
+    assert!(near(costs[3].latency - costs[0].latency, 500e-9), "{costs:?}");
+    assert!(costs.iter().all(|costs| costs.gap == 0.0), "{costs:?}");
 }
 
 #[test]

@@ -8,11 +8,12 @@ use mcpsim_core::units::{Bandwidth, SimSpan, signed};
 
 use super::caches::MeasuredCaches;
 use super::cores::MeasuredCores;
+use super::domains::CoreDomains;
 use super::effects::MeasuredEffects;
 use super::fit::FitPiece;
 use super::kernels::Speed;
 use super::library::MeasuredLibrary;
-use super::link::{LinkFit, RowFit};
+use super::link::{LinkFit, RankCosts, RowFit};
 use super::occupancy::MeasuredOccupancy;
 use super::samples::Samples;
 
@@ -35,6 +36,8 @@ pub struct MeasuredMachine {
     pub cores: MeasuredCores,
     /// Properties of the MPI library that ran the measurement.
     pub library: MeasuredLibrary,
+    /// Domains of cores within each CMP, smaller domains first.
+    pub domains: Vec<CoreDomains>,
     /// True if system noise is written as keys, not as comments.
     pub states_noise: bool,
 }
@@ -70,6 +73,8 @@ impl MeasuredMachine {
         self.progress(&mut text);
         text.push('\n');
         self.core(&mut text);
+        let states_cache = self.caches_of_messages().is_some();
+        self.domains.iter().for_each(|domain| domain.write(&mut text, states_cache));
         text.push_str(&self.library.text());
         for level in Level::ALL {
             self.level(&mut text, level);
@@ -157,7 +162,10 @@ impl MeasuredMachine {
         );
         // The written copy bandwidth has as many digits as memory_bandwidth, so it does not exceed memory_bandwidth.
         let moved = (2.0 * copied).min(memory);
-        let _ = writeln!(text, "cache = \"{size}\"\ncopy_bandwidth = \"{:.2} GB/s\"", (moved / 1e9).max(0.01));
+        if self.domains.iter().all(|domain| domain.cache.is_none()) {
+            let _ = writeln!(text, "cache = \"{size}\"");
+        }
+        let _ = writeln!(text, "copy_bandwidth = \"{:.2} GB/s\"", (moved / 1e9).max(0.01));
     }
 
     fn level(&self, text: &mut String, level: Level) {
@@ -251,6 +259,10 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     let _ = writeln!(text, "[{}]\ncontention = \"{contention}\"", fit.level.name());
     if contention == "measured" {
         let _ = writeln!(text, "loads = {:?}", fit.loads);
+    }
+    if !fit.ranks.is_empty() {
+        comment(text, "Lists: values for each number of ranks per node that communicate at the same time.");
+        let _ = writeln!(text, "ranks_per_node = {:?}", fit.ranks);
     }
     if let Some(MeasuredOccupancy { capacity, duplex, copy, .. }) = fit.occupancy {
         // Within a node there are no adapters, even if the level's costs were copied from the level between nodes.
@@ -360,11 +372,23 @@ fn interval(row: &RowFit, measured: bool) -> String {
         let quoted: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
         if measured { format!("[{}]", quoted.join(", ")) } else { quoted[0].clone() }
     };
-    parts.push(format!("latency = {}", list(row.columns.iter().map(|(latency, _)| span(*latency)).collect())));
+    let by_ranks = |value: fn(&RankCosts) -> f64, one: f64, text: fn(f64) -> String| {
+        let mut values: Vec<String> = row.by_ranks.iter().map(|costs| text(value(costs))).collect();
+        if values.is_empty() {
+            values.push(text(one));
+        }
+        let first = format!("\"{}\"", values[0]);
+        if values.iter().all(|value| *value == values[0]) { first } else { format!("{values:?}") }
+    };
+    parts.push(match row.by_ranks.is_empty() {
+        true => format!("latency = {}", list(row.columns.iter().map(|(latency, _)| span(*latency)).collect())),
+        false => format!("latency = {}", by_ranks(|costs| costs.latency, 0.0, span)),
+    });
     parts.push(format!("bandwidth = {}", list(row.columns.iter().map(|(_, byte)| bandwidth(*byte)).collect())));
-    parts.push(format!("send_overhead = \"{}\"", overhead(row.send_overhead)));
-    parts.push(format!("recv_overhead = \"{}\"", overhead(row.recv_overhead)));
-    parts.push(format!("gap = \"{}\"", overhead(row.gap)));
+    let send = by_ranks(|costs| costs.send_overhead, row.send_overhead, overhead);
+    let recv = by_ranks(|costs| costs.recv_overhead, row.recv_overhead, overhead);
+    let gap = by_ranks(|costs| costs.gap, row.gap, overhead);
+    parts.push(format!("send_overhead = {send}, recv_overhead = {recv}, gap = {gap}"));
     parts.join(", ")
 }
 

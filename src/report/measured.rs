@@ -68,6 +68,7 @@ fn figures(fit: &LinkFit, samples: &Samples) -> Vec<String> {
 fn check(level: Level, samples: &Samples, again: &Samples) -> Vec<String> {
     let tests = [
         Test::PingPong,
+        Test::PingPongs,
         Test::Exchange,
         Test::OneWay,
         Test::Window,
@@ -132,6 +133,7 @@ mod tests {
             samples: own,
             cores,
             library,
+            domains: Vec::new(),
             states_noise: false,
         };
         let text = measured_summary(&measured, &samples);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::engine::{HostTime, Outcome};
 use crate::platform::UnreadKeys;
 use crate::profile::UnreceivedMessage;
-use crate::units::Bytes;
+use crate::units::{Bandwidth, Bytes};
 
 use super::headline::{clip, cores, lines, plural};
 use super::numbers::{count, percent, rate, share, volume};
@@ -74,6 +74,15 @@ pub(super) fn notes(outcome: &Outcome) -> String {
             "note: for {part} of the bytes at level {level}, the share of the bandwidth changed during the \
              transfer, but the contention model of [{level}] sets shares only at the start; contention = \"fair\" \
              follows the changes"
+        );
+        notes.push_str(&wrapped(&words));
+    }
+    for narrow in &outcome.narrow_uplinks {
+        let [uplink, message] = [narrow.uplink_bytes_per_s, narrow.message_bytes_per_s]
+            .map(|rate| Bandwidth::new(rate).map_or(String::new(), |rate| rate.to_string()));
+        let words = format!(
+            "note: an uplink of places.{} has {uplink}, less than the {message} of one message between nodes",
+            narrow.place
         );
         notes.push_str(&wrapped(&words));
     }
@@ -163,6 +172,7 @@ fn seconds(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::platform::Level;
+    use crate::platform::NarrowUplink;
     use crate::profile::{SharesChanged, UnwaitedRequests};
     use crate::report::samples::{busy, huge};
     use crate::units::SimTime;
@@ -262,6 +272,21 @@ mod tests {
             notes(&outcome),
             "  note: the platform states capacity, duplex in [inter_node], which has an\n    effect only with contention = \"fair\"\n  \
              note: the platform states cache, copy_bandwidth, copy_traffic in [cmp], which\n    has an effect only with contention = \"fair\" within a node\n"
+        );
+    }
+
+    #[test]
+    fn an_uplink_slower_than_a_message_is_noted() {
+        let mut outcome = busy();
+        outcome.narrow_uplinks = vec![NarrowUplink {
+            place: "leaf".to_owned(),
+            uplink_bytes_per_s: 5_000_000_000,
+            message_bytes_per_s: 12_500_000_000,
+        }];
+        assert_eq!(
+            notes(&outcome),
+            "  note: an uplink of places.leaf has 5.000 GB/s, less than the 12.50 GB/s of one\n    \
+             message between nodes\n"
         );
     }
 

@@ -163,6 +163,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         copies: None,
         blocks: None,
         unread_keys: Vec::new(),
+        narrow_uplinks: Vec::new(),
         contention: None,
         links: None,
         utilisation: Vec::new(),

@@ -106,6 +106,7 @@ fn it_counts_beside_memory_beyond_caches() {
     let traffic = CopyTraffic::Two;
     let memory = |cmp: f64| CopyMemory {
         cache: Bytes::ZERO,
+        replacement: Default::default(),
         cmp: rate(cmp),
         node: None,
         traffic,

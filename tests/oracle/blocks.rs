@@ -103,6 +103,7 @@ fn copies_and_blocks_share_one_memory() {
     let copies = Occupancy { copies: Copies::Receiver, ..Occupancy::default() };
     let memory = CopyMemory {
         cache: Bytes::ZERO,
+        replacement: Default::default(),
         cmp: Some(rate(2.0)),
         node: None,
         traffic: CopyTraffic::Two,

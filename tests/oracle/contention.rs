@@ -32,8 +32,8 @@ fn copying(cores: u32, eager: u64) -> Platform {
 /// Removes the caches of the platform and sets the memory bandwidth of a CMP in GB/s.
 fn through_memory(platform: Platform, gigabytes: f64) -> Platform {
     let cmp = rate(gigabytes);
-    let memory =
-        CopyMemory { cache: Bytes::ZERO, cmp, node: None, traffic: CopyTraffic::Two, interconnect: None, code: 0 };
+    let (cache, replacement, traffic) = (Bytes::ZERO, Default::default(), CopyTraffic::Two);
+    let memory = CopyMemory { cache, replacement, cmp, node: None, traffic, interconnect: None, code: 0 };
     Platform { memory: Some(memory), ..platform }
 }
 

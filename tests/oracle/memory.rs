@@ -3,7 +3,9 @@
 
 use crate::support::Do::*;
 use crate::support::{Do, clocks, machine, ns, row, run_with, with_link};
-use mcpsim::platform::{Contention, Copies, CopyMemory, CopyTraffic, Level, Link, Occupancy, Platform, Protocol, Row};
+use mcpsim::platform::{
+    CacheReplacement, Contention, Copies, CopyMemory, CopyTraffic, Level, Link, Occupancy, Platform, Protocol, Row,
+};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 fn rate(gigabytes: f64) -> Option<Bandwidth> {
@@ -23,7 +25,8 @@ fn copying(nct: [u32; 3], eager: u64) -> Platform {
 /// Adds a cache of `cache` bytes and a memory bandwidth of 2 GB/s to each CMP.
 fn cached(platform: Platform, cache: u64) -> Platform {
     let (cmp, traffic, code) = (rate(2.0), CopyTraffic::Two, 1_000_000_000);
-    let memory = CopyMemory { cache: Bytes::new(cache), cmp, node: None, traffic, interconnect: None, code };
+    let (cache, replacement) = (Bytes::new(cache), CacheReplacement::LeastRecent);
+    let memory = CopyMemory { cache, replacement, cmp, node: None, traffic, interconnect: None, code };
     Platform { memory: Some(memory), ..platform }
 }
 
@@ -194,6 +197,25 @@ fn a_buffer_is_used_when_it_is_copied_not_when_its_message_comes() {
         // All six buffers fit in the cache, so each core copies its three messages at full speed.
         assert_eq!(received(&cached(copying([1, 1, 6], eager), 6000), &pairs(3, 3)), [3010 + later; 3]);
     }
+}
+
+#[test]
+fn with_random_replacement_a_part_of_each_buffer_comes_from_memory() {
+    // The cache of 1000 bytes has room for one of the two buffers of a pair of ranks. The memory moves 0.5 bytes per ns.
+    // The first message reads a buffer that is in the cache and writes one that is not. It moves one byte per copied
+    // byte and takes 2000. With random replacement 10 and 11 of 16 parts of the buffers of the second message are
+    // missing, and 11 of both in later messages: 21/16 and 22/16 bytes per copied byte, 2625 and 2750.
+    let node = |replacement| {
+        let node = with_memory(cached(copying([1, 1, 2], 5000), 1000), |memory| memory.cmp = rate(0.5));
+        with_memory(node, |memory| memory.replacement = replacement)
+    };
+    assert_eq!(received(&node(CacheReplacement::Random), &pairs(1, 1)), [2010]);
+    assert_eq!(received(&node(CacheReplacement::Random), &pairs(1, 3)), [10 + 2000 + 2625 + 2750]);
+    // Whole buffers are missing if the least recently used buffer is replaced.
+    assert_eq!(received(&node(CacheReplacement::LeastRecent), &pairs(1, 3)), [10 + 2000 + 4000 + 4000]);
+    // Buffers that fit in the cache stay there.
+    let large = with_memory(node(CacheReplacement::Random), |memory| memory.cache = Bytes::new(2000));
+    assert_eq!(received(&large, &pairs(1, 3)), [3010]);
 }
 
 #[test]

@@ -97,6 +97,8 @@ pub struct Link {
     rows: Vec<Row>,
     occupancy: Occupancy,
     protocol: Protocol,
+    /// Rows for increasing numbers of ranks per node; empty if costs do not depend on the number of ranks.
+    by_ranks: Vec<(u32, Vec<Row>)>,
     /// For each bit length of a size, the first row that can contain such a size. With this table, the row of a size is
     /// found in one or two steps.
     first_row: [u16; 65],
@@ -122,7 +124,49 @@ impl Link {
         // The default capacity of an adapter is the bandwidth of the fastest message.
         let capacity = rows.iter().map(|row| row.bandwidth).max();
         let occupancy = Occupancy { capacity, ..Occupancy::default() };
-        Link { contention, eager_threshold, handshake, rows, occupancy, protocol: Protocol::default(), first_row }
+        let (protocol, by_ranks) = (Protocol::default(), Vec::new());
+        Link { contention, eager_threshold, handshake, rows, occupancy, protocol, by_ranks, first_row }
+    }
+
+    /// Returns the link with other rows for numbers of ranks per node, which increase. All these rows have the size
+    /// intervals of the link.
+    pub fn with_rows_by_ranks(self, by_ranks: Vec<(u32, Vec<Row>)>) -> Self {
+        Link { by_ranks, ..self }
+    }
+
+    /// Returns the rows for increasing numbers of ranks per node.
+    pub fn rows_by_ranks(&self) -> &[(u32, Vec<Row>)] {
+        &self.by_ranks
+    }
+
+    /// Returns the link for nodes with `ranks` ranks.
+    ///
+    /// Latencies, overheads and gaps are interpolated linearly between the stated numbers of ranks, and constant below
+    /// the first number and beyond the last number. The gap of both directions of an adapter changes with the gap.
+    pub fn at_ranks(mut self, ranks: u32) -> Self {
+        let by_ranks = std::mem::take(&mut self.by_ranks);
+        let Some((last, _)) = by_ranks.last() else { return self };
+        let ranks = ranks.clamp(by_ranks[0].0, *last);
+        let after = by_ranks.partition_point(|(stated, _)| *stated < ranks);
+        let (high, above) = &by_ranks[after];
+        let (low, below) = &by_ranks[after.saturating_sub(1)];
+        let part = if high > low { f64::from(ranks - low) / f64::from(high - low) } else { 0.0 };
+        self.rows = below.iter().zip(above).map(|(below, above)| below.between(above, part)).collect();
+        // The gap of both directions together is stated for the greatest number of ranks.
+        let [own, stated] = [self.rows[0].gap, by_ranks[by_ranks.len() - 1].1[0].gap].map(|gap| gap.as_ps() as f64);
+        if let Some(both) = self.occupancy.duplex_gap.filter(|_| stated > 0.0) {
+            let scaled = (both.as_ps() as f64 * own / stated).round() as u64;
+            self.occupancy.duplex_gap = Some(SimSpan::from_ps(scaled));
+        }
+        self
+    }
+
+    fn all_rows(&self) -> impl Iterator<Item = &Row> {
+        self.rows.iter().chain(self.by_ranks.iter().flat_map(|(_, rows)| rows))
+    }
+
+    fn all_rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.rows.iter_mut().chain(self.by_ranks.iter_mut().flat_map(|(_, rows)| rows))
     }
 
     /// Returns the link with other resources that its messages occupy.
@@ -142,18 +186,18 @@ impl Link {
 
     /// Reduces the bandwidth of messages to at most `most`.
     pub fn limit_bandwidth(&mut self, most: Bandwidth) {
-        self.rows.iter_mut().for_each(|row| row.bandwidth = row.bandwidth.min(most));
+        self.all_rows_mut().for_each(|row| row.bandwidth = row.bandwidth.min(most));
     }
 
     /// Returns the link without gaps between messages.
     pub fn without_gaps(mut self) -> Self {
-        self.rows.iter_mut().for_each(|row| row.gap = SimSpan::ZERO);
+        self.all_rows_mut().for_each(|row| row.gap = SimSpan::ZERO);
         self
     }
 
     /// Returns the link with `span` added to the latency of every message, including control messages.
     pub fn with_added_latency(mut self, span: SimSpan) -> Self {
-        for row in &mut self.rows {
+        for row in self.all_rows_mut() {
             row.latency += span;
             row.columns.iter_mut().for_each(|column| column.latency += span);
         }
@@ -205,8 +249,7 @@ impl Link {
     /// Returns the least latency of any row and load, and of a control message, because a synchronous send of any size
     /// needs a control message.
     pub fn least_latency(&self) -> SimSpan {
-        let rows =
-            self.rows.iter().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
+        let rows = self.all_rows().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
         rows.min().expect("a link has rows").min(self.handshake)
     }
 }
@@ -275,6 +318,21 @@ impl Row {
                 |column| column.bandwidth.span(size, 1).as_ps() as f64,
                 |last, ratio| last * ratio,
             ),
+        }
+    }
+
+    /// Returns the row between this row, at `part` 0, and `other`, at `part` 1.
+    fn between(&self, other: &Row, part: f64) -> Row {
+        let span = |from: SimSpan, to: SimSpan| {
+            let [from, to] = [from, to].map(|span| span.as_ps() as f64);
+            SimSpan::from_ps((from + part * (to - from)).round() as u64)
+        };
+        Row {
+            latency: span(self.latency, other.latency),
+            send_overhead: span(self.send_overhead, other.send_overhead),
+            recv_overhead: span(self.recv_overhead, other.recv_overhead),
+            gap: span(self.gap, other.gap),
+            ..self.clone()
         }
     }
 

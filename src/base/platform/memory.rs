@@ -1,6 +1,8 @@
 //! Caches, memory and interconnects that copies of messages within a node use. These resources have an effect only if a
 //! level within a node uses the contention model `fair` ([`Contention::Fair`](super::Contention::Fair)).
 
+use serde::Deserialize;
+
 use crate::units::{Bandwidth, Bytes};
 
 /// Resources that copies of messages within a node use: caches, and the memory that copies share whose buffers exceed
@@ -10,6 +12,8 @@ pub struct CopyMemory {
     /// Total bytes of the last-level caches of a CMP. Copies between buffers in these caches use no memory bandwidth.
     /// The value is [`Bytes::MAX`] if the platform states no caches, so that all buffers are in caches.
     pub cache: Bytes,
+    /// Bytes that a full cache replaces.
+    pub replacement: CacheReplacement,
     /// Bytes per second that all copies of a CMP together may move from and to the CMP's memory; `None`: no limit.
     pub cmp: Option<Bandwidth>,
     /// Bytes per second that all copies of a node together may move from and to memory; `None`: no limit.
@@ -32,8 +36,20 @@ impl CopyMemory {
     /// Creates a description of a node in which copies share only the interconnect between CMPs.
     pub fn of_interconnect(interconnect: Bandwidth) -> Self {
         let traffic = CopyTraffic::default();
-        CopyMemory { cache: Bytes::MAX, cmp: None, node: None, traffic, interconnect: Some(interconnect), code: 0 }
+        let (cache, replacement, interconnect) = (Bytes::MAX, CacheReplacement::default(), Some(interconnect));
+        CopyMemory { cache, replacement, cmp: None, node: None, traffic, interconnect, code: 0 }
     }
+}
+
+/// Choice of the bytes that leave a full cache when other bytes enter it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheReplacement {
+    /// The whole buffer whose last use is longest ago.
+    #[default]
+    LeastRecent,
+    /// Bytes from every buffer, with equal probability, so that a cache may hold a part of a buffer.
+    Random,
 }
 
 /// Bytes moved from and to memory per copied byte.

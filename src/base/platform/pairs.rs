@@ -141,6 +141,12 @@ impl PairClasses {
         self.links.iter_mut().for_each(|links| links[level as usize].limit_bandwidth(most));
     }
 
+    /// Returns the classes for nodes with `ranks` ranks, see [`Link::at_ranks`].
+    pub fn at_ranks(&self, ranks: u32) -> PairClasses {
+        let links = self.links.iter().map(|links| links.clone().map(|link| link.at_ranks(ranks))).collect();
+        PairClasses { links, ..self.clone() }
+    }
+
     /// Returns the least latency of the classes that have pairs at `level`.
     pub fn least_latency(&self, level: Level) -> Option<SimSpan> {
         self.links_at(level).map(Link::least_latency).min()

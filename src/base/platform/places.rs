@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Level, LinkNetwork, Shape, Site};
@@ -47,6 +49,17 @@ pub struct NodeGroup {
     /// Bytes per second from a group to the nodes outside the group, and also from outside into the group; `None`: no
     /// limit.
     pub uplink: Option<Bandwidth>,
+}
+
+/// Uplink with a lower bandwidth than a single message between nodes, which is legal but unusual.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NarrowUplink {
+    /// Name of the kind of place in the platform file.
+    pub place: String,
+    /// Bandwidth of the uplink in bytes per second.
+    pub uplink_bytes_per_s: u64,
+    /// Greatest bandwidth of a message between nodes in bytes per second.
+    pub message_bytes_per_s: u64,
 }
 
 /// Assignment of nodes to the groups of one kind.

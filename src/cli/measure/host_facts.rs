@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::measure::{Cpu, HostFacts, cpu_list};
+use crate::measure::{CoreDomains, Cpu, CpuSets, HostFacts, cpu_list};
+use crate::platform::Shape;
 
 /// Environment variable that contains the name of a rank's node.
 #[cfg(feature = "mpi")]
@@ -42,6 +43,38 @@ fn cpus(directory: &Path) -> Vec<Cpu> {
         (package.is_some() || core.is_some()).then(|| Cpu { cpu, package: or(package, 0), core: or(core, cpu) })
     };
     online.into_iter().filter_map(cpu).collect()
+}
+
+/// Returns the domains of cores of this host, which has the facts `facts`, within the CMPs of `shape`.
+pub(super) fn domains(facts: &HostFacts, shape: Shape) -> Vec<CoreDomains> {
+    let system = Path::new("/sys/devices/system");
+    CoreDomains::of(&facts.cpus, &cpu_sets(&system.join("cpu"), &system.join("node"), &facts.cpus), shape)
+}
+
+/// Returns the CPUs that share last-level caches and NUMA memories, from Linux directories such as
+/// `/sys/devices/system/cpu` and `/sys/devices/system/node`.
+fn cpu_sets(cpu_directory: &Path, node_directory: &Path, cpus: &[Cpu]) -> CpuSets {
+    let mut sets = CpuSets::default();
+    for Cpu { cpu, .. } in cpus {
+        let text = |index: u32, what: &str| {
+            let path = cpu_directory.join(format!("cpu{cpu}/cache/index{index}/{what}"));
+            fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+        };
+        let levels = (0..16).map_while(|index| Some((text(index, "level")?.parse::<u32>().ok()?, index)));
+        let Some((level, index)) = levels.max() else { continue };
+        let shared = text(index, "shared_cpu_list").and_then(|text| cpu_list(&text)).unwrap_or_default();
+        let bytes = text(index, "size").and_then(|size| Some(size.strip_suffix('K')?.parse::<u64>().ok()? << 10));
+        sets.cache_level = level;
+        sets.cache_bytes = sets.cache_bytes.or(bytes);
+        if !sets.caches.contains(&shared) {
+            sets.caches.push(shared);
+        }
+    }
+    let list = |node: u32| fs::read_to_string(node_directory.join(format!("node{node}/cpulist"))).ok();
+    let numbers = fs::read_to_string(node_directory.join("online")).ok().and_then(|text| cpu_list(&text));
+    let memories = numbers.into_iter().flatten().filter_map(|node| cpu_list(&list(node)?));
+    sets.memories = memories.collect();
+    sets
 }
 
 /// Returns the data caches of a CPU by level, such as `L1 48 KiB, L2 2048 KiB, L3 32768 KiB shared by 16 CPUs`. Returns
@@ -100,6 +133,37 @@ mod tests {
         let cpu = |cpu, package, core| Cpu { cpu, package, core };
         assert_eq!(cpus(directory.path()), [cpu(0, 0, 0), cpu(1, 1, 0), cpu(2, 0, 2)]);
         assert_eq!(cpus(Path::new("/nonexistent")), []);
+    }
+
+    #[test]
+    fn cpus_that_share_a_cache_or_a_memory_are_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let cpus: Vec<Cpu> = (0..4).map(|cpu| Cpu { cpu, package: 0, core: cpu }).collect();
+        for Cpu { cpu, .. } in &cpus {
+            let shared = if *cpu < 2 { "0-1" } else { "2-3" };
+            for (index, level, size, list) in [(0, "1", "32K", "0"), (1, "3", "16384K", shared)] {
+                let at = format!("cpu/cpu{cpu}/cache/index{index}");
+                write(&format!("{at}/level"), level);
+                write(&format!("{at}/size"), size);
+                write(&format!("{at}/shared_cpu_list"), list);
+            }
+        }
+        write("node/online", "0-1\n");
+        write("node/node0/cpulist", "0-3\n");
+        write("node/node1/cpulist", "\n");
+        let [cpu, node] = ["cpu", "node"].map(|name| directory.path().join(name));
+        let sets = cpu_sets(&cpu, &node, &cpus);
+        assert_eq!(
+            (sets.caches, sets.cache_bytes, sets.cache_level),
+            (vec![vec![0, 1], vec![2, 3]], Some(16 << 20), 3)
+        );
+        assert_eq!(sets.memories, [vec![0, 1, 2, 3], vec![]]);
+        assert_eq!(cpu_sets(Path::new("/nonexistent"), Path::new("/nonexistent"), &cpus), CpuSets::default());
     }
 
     #[test]

@@ -221,6 +221,7 @@ fn write(
         samples,
         cores: MeasuredCores::default(),
         library: MeasuredLibrary::default(),
+        domains: host_facts::domains(&facts[0], shape),
         states_noise: false,
     };
     let (measured, again) = fitted(measured, &plan(args, facts, bindings), &places, args.contention)?;

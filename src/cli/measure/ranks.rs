@@ -63,8 +63,9 @@ pub(super) fn measure(args: &MeasureArgs, processes: &Processes) -> Result<(), F
     let (provenance, shape) = (provenance(&seen, &bindings, &notes), measure::shape(&seen, &places));
     let (name, states_noise) = (args.name(), args.noise);
     let library = MeasuredLibrary::new(&library(), datatypes, own_data);
-    let links = Vec::new();
-    let measured = MeasuredMachine { name, provenance, shape, speed, links, samples, cores, library, states_noise };
+    let (links, domains) = (Vec::new(), host_facts::domains(&seen[0], shape));
+    let measured =
+        MeasuredMachine { name, provenance, shape, speed, links, samples, cores, library, domains, states_noise };
     let (measured, again) = fitted(measured, &plan, &places, args.contention)?;
     conclude(args, &targets, &measured, &again)
 }

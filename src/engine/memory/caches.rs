@@ -1,6 +1,12 @@
-//! Which buffers a CMP's caches hold: whole buffers, the one used longest ago leaves first (least recently used).
+//! Buffers in the caches of a CMP. A full cache replaces whole buffers, least recently used first, or bytes
+//! from every buffer with equal probability.
 
+mod random;
+
+use mcpsim_base::platform::CacheReplacement;
 use rustc_hash::FxHashMap;
+
+use random::RandomCache;
 
 /// A buffer's name: its rank, and which of this rank's it is.
 pub(super) type BufferKey = u64;
@@ -8,9 +14,42 @@ pub(super) type BufferKey = u64;
 /// No place.
 const NONE: u32 = u32::MAX;
 
+/// Number of parts of a buffer; a cache may hold some parts.
+pub(super) const fn parts(replacement: CacheReplacement) -> u64 {
+    match replacement {
+        CacheReplacement::LeastRecent => 1,
+        CacheReplacement::Random => 16,
+    }
+}
+
 /// The caches of a CMP taken as one.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) enum Cache {
+    LeastRecent(RecentCache),
+    Random(RandomCache),
+}
+
+impl Cache {
+    /// Creates an empty cache of `size` bytes.
+    pub fn new(size: u64, replacement: CacheReplacement) -> Cache {
+        match replacement {
+            CacheReplacement::LeastRecent => Cache::LeastRecent(RecentCache::new(size)),
+            CacheReplacement::Random => Cache::Random(RandomCache::new(size)),
+        }
+    }
+
+    /// Uses the first `bytes` bytes of a buffer; returns the number of [`parts`] that the cache did not hold.
+    pub fn touch(&mut self, key: BufferKey, bytes: u64) -> u64 {
+        match self {
+            Cache::LeastRecent(cache) => u64::from(!cache.touch(key, bytes)),
+            Cache::Random(cache) => cache.touch(key, bytes),
+        }
+    }
+}
+
+/// A cache of whole buffers that replaces the least recently used buffer.
+#[derive(Debug)]
+pub(super) struct RecentCache {
     size: u64,
     held: u64,
     /// Something has left it.
@@ -31,10 +70,10 @@ struct Buffer {
     older: u32,
 }
 
-impl Cache {
+impl RecentCache {
     /// An empty cache of so many bytes.
     pub fn new(size: u64) -> Self {
-        Cache {
+        RecentCache {
             size,
             held: 0,
             full: false,
@@ -122,7 +161,7 @@ mod tests {
 
     #[test]
     fn buffers_that_fit_together_stay() {
-        let mut cache = Cache::new(100);
+        let mut cache = RecentCache::new(100);
         // 100 bytes in all, again and again.
         for _ in 0..3 {
             assert!([(1, 40), (2, 40), (3, 20)].into_iter().all(|(key, bytes)| cache.touch(key, bytes)));
@@ -132,7 +171,7 @@ mod tests {
 
     #[test]
     fn of_buffers_used_in_turn_none_stays_if_they_do_not_fit_together() {
-        let mut cache = Cache::new(100);
+        let mut cache = RecentCache::new(100);
         assert!([1, 2].into_iter().all(|key| cache.touch(key, 40)));
         for _ in 0..3 {
             assert!([3, 1, 2].into_iter().all(|key| !cache.touch(key, 40)));
@@ -144,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_buffer_has_its_greatest_extent_and_may_be_too_large() {
-        let mut cache = Cache::new(100);
+        let mut cache = RecentCache::new(100);
         assert!(cache.touch(1, 10) && cache.touch(1, 60) && cache.touch(1, 5));
         assert!(!cache.touch(2, 101) && !cache.touch(2, 101));
         assert!(!cache.touch(1, 60) && cache.touch(1, 60), "all has left");

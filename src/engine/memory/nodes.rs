@@ -16,6 +16,7 @@ use super::super::network::RankLocation;
 use super::super::resource::code_clock::CodeClock;
 use super::super::resource::shares::{Moves, Owner, Shares};
 use super::super::state::TargetRank;
+use super::caches::parts;
 
 /// More than any memory moves.
 pub(super) const NO_LIMIT: u64 = 1 << 50;
@@ -133,9 +134,11 @@ impl NodeMemory {
             for seat in seats.iter().filter(|seat| seat.worker == me) {
                 ranks[(seat.cmp - first_node * cmps) as usize] += 1;
             }
+            let parts = parts(stated.replacement);
+            capacity.iter_mut().for_each(|capacity| *capacity *= parts);
             let of_node = |ranks: &[u64]| NodeShares {
                 is_crossed: is_crossed(platform, ranks),
-                ..NodeShares::new(capacity.clone(), first_domain, 1, [1, 1], 1.0)
+                ..NodeShares::new(capacity.clone(), first_domain, parts, [1, 1], 1.0)
             };
             memory.nodes = ranks.chunks(cmps as usize).map(of_node).collect();
             return Some(Box::new(memory));
@@ -210,7 +213,9 @@ impl NodeMemory {
         capacity.extend(between_cmps(copies, self.cmps).map(|capacity| capacity * WEIGHT));
         let first_domain = capacity.len();
         capacity.extend(in_domains.iter().map(|_| of_domain * WEIGHT));
-        let mut node = NodeShares::new(capacity, first_domain, WEIGHT, copy_weights, factor);
+        let parts = copies.map_or(1, |copies| parts(copies.replacement));
+        capacity.iter_mut().for_each(|capacity| *capacity *= parts);
+        let mut node = NodeShares::new(capacity, first_domain, WEIGHT * parts, copy_weights, factor);
         let mut of_cmps = vec![0; self.cmps as usize];
         ranks.iter().for_each(|(_, site)| of_cmps[site.cmp as usize] += 1);
         node.is_crossed = is_crossed(platform, &of_cmps);

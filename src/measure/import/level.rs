@@ -6,6 +6,7 @@
 //! | latency and bandwidth by size | ping-pong: T(s) = o_s + L + s/B + o_r; above the eager threshold 2 handshakes in addition |
 //! | o_s = o_r by size | windows of one pair: (n/rate − T(s) − T(0)) / (n − 1); sender and receiver overlap, so this is the overhead of each |
 //! | post_overhead, of a core | windows of one pair in both directions, 8 B and 128 B: mean of 2/rate − o_s − o_r; in one direction the latency hides this cost |
+//! | overheads, gap and latency by ranks per node | windows and ping-pongs of several pairs at once, see [`super::super::busy`] |
 //! | gap by size | windows of the most pairs: 1/rate − s/capacity, if the adapter and not the cores are the limit |
 //! | a core's copies by size within a node | windows of one pair, see [`super::super::copies`] |
 //! | capacity, or a core's copy within a node | windows of one pair, the greatest size |
@@ -15,6 +16,7 @@
 use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;
 
+use super::super::busy::by_ranks;
 use super::super::campaign::SMALL;
 use super::super::copies::ShortWindows;
 use super::super::effects::MeasuredEffects;
@@ -22,6 +24,7 @@ use super::super::fit::{FitPiece, Floor, pieces};
 use super::super::link::{LinkFit, RowFit, joined, row_of};
 use super::super::occupancy::{FIRST_UP_TO, INDEPENDENT, MeasuredOccupancy};
 use super::part::ImportPart;
+use super::several::{busy_pairs, limited_by_cores, times};
 use super::table::{Benchmark, BenchmarkTable};
 use super::windows::{self, Steps, WindowSizes};
 
@@ -59,6 +62,11 @@ pub struct ImportedLevel {
 /// # Errors
 /// The tables have several numbers of processes and `part` selects none, or `part` selects a number without a table.
 pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<Vec<ImportSource<'a>>, ConfigError> {
+    let mut tables = tables;
+    if let [stated] = part.processes[..] {
+        // osu_multi_lat does not print the number of its processes.
+        tables.iter_mut().filter(|table| table.processes == 0).for_each(|table| table.processes = stated);
+    }
     let mut there: Vec<u32> = tables.iter().map(|table| table.processes).collect();
     there.sort_unstable();
     there.dedup();
@@ -111,7 +119,9 @@ pub fn level(
     let overheads = overheads(window.as_ref(), &ping_pong, wire, by_size, &mut told);
     let posting = both.as_ref().filter(|both| both.pairs() == 1 && level == Level::InterNode);
     let posting = posting.and_then(|both| posting_of(both, &overheads));
-    let gaps = gaps(level, [many.as_ref(), window.as_ref()], wire, by_size, &mut told);
+    let most = many.as_ref().map_or(0, BenchmarkTable::pairs);
+    let fewer = limited_by_cores(level, sources, window.as_ref(), most)?;
+    let gaps = gaps(level, [many.as_ref(), fewer.as_ref()], wire, by_size, &mut told);
     told.push(what_wire(level, measured));
     let small = (!gaps.is_empty()).then(|| [SMALL[0], SMALL[1]].map(|size| gaps.above(size - 1)));
     let occupancy = MeasuredOccupancy { gaps: small, ..occupancy(level, wire, both.as_ref(), &mut told) };
@@ -176,11 +186,22 @@ pub fn level(
         eager: Some(eager),
         handshake,
         loads: vec![1],
+        ranks: Vec::new(),
         rows,
         errors,
         occupancy: Some(occupancy),
         effects: MeasuredEffects::default(),
     };
+    let busy = busy_pairs(level, sources, [window.as_ref(), many.as_ref()], &ping_pong, (wire, by_size))?;
+    let alone = window.as_ref().and_then(|window| times(window, &ping_pong));
+    let fit = by_ranks(fit, alone, wire, busy);
+    if !fit.ranks.is_empty() {
+        let numbers = fit.ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        told.push(format!(
+            "ranks_per_node: tests of several pairs, {numbers} ranks of a node: overheads where cores limit windows of \
+             8 and 128 B, gap where the adapter does, latency of ping-pongs at once."
+        ));
+    }
     Ok(ImportedLevel { fit, told, posting, files: sources.len() })
 }
 
@@ -236,11 +257,12 @@ fn row(piece: &FitPiece, overhead: f64, control: f64, gap: f64) -> RowFit {
 fn from(source: &ImportSource) -> String {
     let BenchmarkTable { program, processes, rows, .. } = &source.table;
     let sizes = format!("{} sizes up to {} B", rows.len(), source.table.last().0);
-    format!("{}: {program}, {processes} processes, {sizes}", source.file)
+    let number = if *processes == 0 { "several".to_owned() } else { processes.to_string() };
+    format!("{}: {program}, {number} processes, {sizes}", source.file)
 }
 
 /// Returns the only benchmark table of a test. Tables of equal runs are merged to the medians of their values.
-fn one(
+pub(super) fn one(
     level: Level,
     sources: &[ImportSource],
     benchmark: Benchmark,
@@ -306,7 +328,7 @@ fn overheads(
 }
 
 /// Returns the least time between two messages of a network adapter.
-fn gaps(
+pub(super) fn gaps(
     level: Level,
     [many, window]: [Option<&BenchmarkTable>; 2],
     wire: Option<f64>,

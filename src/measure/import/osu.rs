@@ -54,8 +54,8 @@ pub(super) fn section(number: usize, line: &str) -> Option<Result<Section, Strin
     let Some((program, benchmark)) = pairs.or_else(call) else { return other() };
     let device = family.strip_prefix("MPI").unwrap_or_default().replace('-', " ");
     let program_name = format!("{program} {}{device}", version.trim());
-    let processes = if benchmark.is_of_pairs() { 2 } else { 0 };
     let together = program == "osu_multi_lat";
+    let processes = if benchmark.is_of_pairs() && !together { 2 } else { 0 };
     let rows = Vec::new();
     let table = BenchmarkTable { benchmark, program: program_name, processes, together, window: WINDOW, rows };
     let mut section = Section::new(number, table);

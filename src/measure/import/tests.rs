@@ -1,7 +1,7 @@
 //! Tests of imports: benchmark output in the formats of both suites from machines of known costs, and invalid files.
 
 use mcpsim_core::platform::{Contention, Level, Platform, Shape};
-use mcpsim_core::units::{Bandwidth, Bytes};
+use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
 
 use super::table::Benchmark;
 
@@ -390,4 +390,57 @@ fn parts_name_a_level_and_a_file() {
         let found = ImportPart::parse(text).unwrap_err().to_string();
         assert_eq!(found, format!("--import {text}: expected {expected}"));
     }
+}
+
+/// Returns windows of `pairs` pairs in which all pairs together take `each` seconds per message beyond its bytes.
+fn pairs_of(pairs: u32, each: [f64; 2]) -> String {
+    let title = "# OSU MPI Multiple Bandwidth / Message Rate Test v5.6.2";
+    let mut text = format!("{title}\n# [ pairs: {pairs} ] [ window size: 64 ]\n# Size MB/s Messages/s\n");
+    for size in SIZES {
+        let each = each[usize::from(size > 64)] + size as f64 / 12e9;
+        text += &format!("{size} {:.2} {:.2}\n", size as f64 / each * 1e-6, 1.0 / each);
+    }
+    text
+}
+
+#[test]
+fn tests_of_several_pairs_give_costs_by_ranks_per_node() {
+    // A message takes 100 ns on the cores of one pair and 120 ns with four pairs, which together take 30 ns per message.
+    // With 8 and 16 pairs the adapter takes 25 and 40 ns per message in addition to its bytes. Ping-pongs of four pairs
+    // take 100 ns longer than those of one pair. A window also contains the start of a message and the answer, about
+    // 1.1 us each.
+    let of_cores = [8.0, 128.0].map(|size| (63.0 * 120e-9 + 2.2e-6 + size * 1e-10) / 64.0 / 4.0 - size / 12e9);
+    let mut together = latency().replace("Latency Test", "Multi Latency Test").replace("0 1.00\n", "0 1.10\n");
+    for size in SIZES {
+        let alone = 1.0 + size as f64 * 1e-4;
+        together = together.replace(&format!("\n{size} {alone:.5}\n"), &format!("\n{size} {:.5}\n", alone + 0.1));
+    }
+    let files = [
+        ("inter_node=lat", latency()),
+        ("inter_node=bw", bandwidth("Bandwidth Test", 12_000.0)),
+        ("inter_node:8=multi", together),
+        ("inter_node=mr4", pairs_of(4, of_cores)),
+        ("inter_node=mr8", pairs_of(8, [25e-9; 2])),
+        ("inter_node=mr16", pairs_of(16, [40e-9; 2])),
+    ];
+    let import = Import { windows: WindowSizes::Few, ..import(&files) };
+    let text = import.platform().unwrap().text;
+    assert!(text.contains("\nranks_per_node = [1, 4, 8, 16]\n"), "{text}");
+    let platform = test_support::load(&text, &[]);
+    let costs = |ranks| platform.link(Level::InterNode).clone().at_ranks(ranks).row(Bytes::new(8)).clone();
+    let near = |found: SimSpan, expected: f64| (found.as_ps() as f64 / 1e3 / expected - 1.0).abs() < 0.02;
+    for (ranks, overhead, gap, later) in
+        [(1, 100.0, 25.0, 0.0), (4, 120.0, 25.0, 60.0), (8, 120.0, 25.0, 60.0), (16, 120.0, 40.0, 60.0)]
+    {
+        let row = costs(ranks);
+        assert!(near(row.send_overhead, overhead) && near(row.gap, gap), "{ranks}: {row:?}");
+        assert!(near(row.latency, 800.0 + later), "{ranks}: {row:?}");
+    }
+    // The overheads and the gap of a message above 64 B depend on windows of 128 B.
+    let row = platform.link(Level::InterNode).clone().at_ranks(12).row(Bytes::new(128)).clone();
+    assert!(near(row.gap, 32.5) && near(row.send_overhead, 120.0), "{row:?}");
+    // Windows of one number of pairs that the adapter limits state one gap and no list.
+    let one = [files[0].clone(), files[1].clone(), files[5].clone()];
+    let text = Import { windows: WindowSizes::Few, ..self::import(&one) }.platform().unwrap().text;
+    assert!(!text.contains("ranks_per_node"), "{text}");
 }

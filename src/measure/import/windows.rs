@@ -93,16 +93,26 @@ pub fn core_costs(window: &BenchmarkTable, ping_pong: &BenchmarkTable, wire: Opt
 }
 
 /// Returns the time per message of `many` pairs, excluding the transfer time of the bytes, and true if the adapter
-/// limits these pairs. The `window` of one pair shows if the cores are the limit.
+/// limits these pairs. The `window` of fewer pairs, which their cores limit, shows if the cores are the limit.
 pub fn gap(
     many: &BenchmarkTable,
     window: Option<&BenchmarkTable>,
     wire: Option<f64>,
     (size, rate): (u64, f64),
 ) -> (f64, bool) {
-    let cores = window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()));
+    let window_pairs = window.map_or(1, BenchmarkTable::pairs).max(1);
+    let cores =
+        window.and_then(|window| window.at(size)).map(|one| one * f64::from(many.pairs()) / f64::from(window_pairs));
     let bytes = wire.map_or(0.0, |wire| size as f64 / wire);
     (1.0 / rate - bytes, cores.is_none_or(|cores| rate < SHARED * cores))
+}
+
+/// Returns the seconds per message of a window, counted over all pairs, without the latency of the first message and
+/// of the answer.
+pub fn each_of_all(window: &BenchmarkTable, ping_pong: &BenchmarkTable, size: u64) -> Option<f64> {
+    let (pairs, count) = (f64::from(window.pairs()), f64::from(window.window));
+    let rest = count * pairs / window.at(size)? - ping_pong.at(size)? - ping_pong.rows[0].1;
+    Some((rest / (count - 1.0) / pairs).max(0.0)).filter(|_| count > 1.0)
 }
 
 /// Returns the gaps by message size, and the greatest size with a gap. Each message size that the adapter limits has

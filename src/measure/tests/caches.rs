@@ -19,6 +19,7 @@ fn found(cores: u32, cache: Option<u64>) -> (Option<MeasuredCaches>, String) {
     let link = Link::new(Contention::Fair, Bytes::MAX, SimSpan::from_ns(100), rows).occupying(copied);
     let memory = cache.map(|cache| CopyMemory {
         cache: Bytes::new(cache),
+        replacement: Default::default(),
         cmp: Bandwidth::new(10_000_000_000),
         node: None,
         traffic: CopyTraffic::Two,

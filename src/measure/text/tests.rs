@@ -6,7 +6,16 @@ use mcpsim_core::units::Bytes;
 
 fn row(up_to: Option<u64>, columns: &[(f64, f64)]) -> RowFit {
     let (send_overhead, recv_overhead, gap) = (1e-7, 2e-7, 3e-7);
-    RowFit { up_to, columns: columns.to_vec(), send_overhead, recv_overhead, gap, flat: false, copy: None }
+    RowFit {
+        up_to,
+        columns: columns.to_vec(),
+        send_overhead,
+        recv_overhead,
+        gap,
+        flat: false,
+        copy: None,
+        by_ranks: Vec::new(),
+    }
 }
 
 fn fit(level: Level, loads: &[u32]) -> LinkFit {
@@ -16,6 +25,7 @@ fn fit(level: Level, loads: &[u32]) -> LinkFit {
         eager: Some(4096),
         handshake: 5e-7,
         loads: loads.to_vec(),
+        ranks: Vec::new(),
         rows: vec![row(Some(4096), &columns), row(None, &columns)],
         errors: vec![(0, 0.01), (8, -0.03)],
         occupancy: None,
@@ -43,6 +53,7 @@ fn measured(links: Vec<LinkFit>) -> MeasuredMachine {
         samples: Samples::default(),
         cores: MeasuredCores::default(),
         library: MeasuredLibrary::default(),
+        domains: Vec::new(),
         states_noise: false,
     }
 }

@@ -25,6 +25,8 @@ pub(super) const COSTS: [&str; 10] = [
 
 /// Greatest number of size intervals of a level, which [`Link`] limits.
 const MOST_INTERVALS: usize = u16::MAX as usize;
+/// Greatest number of entries of `ranks_per_node`.
+const MOST_RANKS: usize = 64;
 
 /// Table `[intra_cmp]`, `[inter_cmp]` or `[inter_node]` of a platform file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -35,14 +37,15 @@ pub(super) struct LinkFile {
     pub handshake: Option<SimSpan>,
     pub latency: Option<PerLoad<SimSpan>>,
     pub bandwidth: Option<PerLoad<Bandwidth>>,
-    pub send_overhead: Option<SimSpan>,
-    pub recv_overhead: Option<SimSpan>,
+    pub send_overhead: Option<PerLoad<SimSpan>>,
+    pub recv_overhead: Option<PerLoad<SimSpan>>,
     pub send_bandwidth: Option<Bandwidth>,
     pub recv_bandwidth: Option<Bandwidth>,
-    pub gap: Option<SimSpan>,
+    pub gap: Option<PerLoad<SimSpan>>,
     pub copy_bandwidth: Option<Bandwidth>,
     pub copy_count: Option<u32>,
     pub loads: Option<Vec<u32>>,
+    ranks_per_node: Option<Vec<u32>>,
     copies: Option<Copies>,
     capacity: Option<Bandwidth>,
     duplex: Option<Bandwidth>,
@@ -67,11 +70,11 @@ pub(super) struct IntervalFile {
     up_to: Option<Bytes>,
     pub latency: Option<PerLoad<SimSpan>>,
     pub bandwidth: Option<PerLoad<Bandwidth>>,
-    pub send_overhead: Option<SimSpan>,
-    pub recv_overhead: Option<SimSpan>,
+    pub send_overhead: Option<PerLoad<SimSpan>>,
+    pub recv_overhead: Option<PerLoad<SimSpan>>,
     pub send_bandwidth: Option<Bandwidth>,
     pub recv_bandwidth: Option<Bandwidth>,
-    pub gap: Option<SimSpan>,
+    pub gap: Option<PerLoad<SimSpan>>,
     pub copy_bandwidth: Option<Bandwidth>,
     pub copy_count: Option<u32>,
     pub loads: Option<Vec<u32>>,
@@ -100,11 +103,18 @@ impl LinkFile {
             Level::IntraCmp | Level::InterCmp => Contention::Ideal,
             Level::InterNode => Contention::Share,
         });
-        let reader = Reader { document, level: table, file: self, contention };
-        let rows = match &self.interval {
-            None => vec![reader.row(&IntervalFile::default(), table, Bytes::ZERO, Bytes::MAX)?],
-            Some(intervals) => reader.rows(intervals)?,
+        let ranks = self.ranks_per_node.as_deref().unwrap_or_default();
+        self.check_ranks(document, ranks, table)?;
+        let rows_with = |column| {
+            let reader = Reader { document, level: table, file: self, contention, ranks: ranks.len(), column };
+            match &self.interval {
+                None => Ok(vec![reader.row(&IntervalFile::default(), table, Bytes::ZERO, Bytes::MAX)?]),
+                Some(intervals) => reader.rows(intervals),
+            }
         };
+        let rows = rows_with(0)?;
+        let more = ranks.iter().enumerate().map(|(column, ranks)| Ok((*ranks, rows_with(column)?)));
+        let by_ranks = more.collect::<Result<Vec<_>, ConfigError>>()?;
         let handshake = match self.handshake {
             Some(stated) => self.latency_factor.map_or(stated, |factor| factor.of_span(stated)),
             None => rows[0].latency,
@@ -120,11 +130,14 @@ impl LinkFile {
             tolerance: self.tolerance,
             bandwidth_factor: self.bandwidth_factor,
         };
-        let occupancy = stated.occupancy(document, level, contention, &rows, cmps)?;
+        // `duplex_gap` belongs to the greatest number of ranks.
+        let most = by_ranks.last().map_or(&rows, |(_, rows)| rows);
+        let occupancy = stated.occupancy(document, level, contention, most, cmps)?;
         let limit = occupancy.capacity.filter(|_| contention == Contention::Fair && level == Level::InterNode);
         let mut link = Link::new(contention, self.eager_threshold.unwrap_or(Bytes::MAX), handshake, rows)
             .occupying(occupancy)
-            .with_protocol(self.protocol(document, level)?);
+            .with_protocol(self.protocol(document, level)?)
+            .with_rows_by_ranks(by_ranks);
         // No message passes an adapter faster than the adapter's capacity, not even a message alone.
         limit.into_iter().for_each(|capacity| link.limit_bandwidth(capacity));
         let most = SimSpan::from_ps(link.least_latency().as_ps() / 2);
@@ -169,6 +182,23 @@ impl LinkFile {
         self.loads.is_some() || self.interval.iter().flatten().any(|interval| interval.loads.is_some())
     }
 
+    /// Checks the numbers of ranks per node for which lists of costs have values.
+    fn check_ranks(&self, document: &Document, ranks: &[u32], table: &str) -> Result<(), ConfigError> {
+        if self.ranks_per_node.is_none() {
+            return Ok(());
+        }
+        let path = format!("{table}.ranks_per_node");
+        if self.states_loads() {
+            return Err(document.expected(&path, "either \"ranks_per_node\" or \"loads\"", "both"));
+        }
+        let is_increasing = ranks.first().is_some_and(|first| *first > 0) && ranks.is_sorted_by(|a, b| a < b);
+        if !is_increasing || ranks.len() > MOST_RANKS {
+            let expected = format!("1 to {MOST_RANKS} increasing numbers of ranks, such as [2, 16, 32],");
+            return Err(document.expected(&path, expected, format!("{ranks:?}")));
+        }
+        Ok(())
+    }
+
     fn protocol(&self, document: &Document, level: Level) -> Result<Protocol, ConfigError> {
         if self.credits == Some(0) {
             let expected = "at least 1 message (no limit where the key is left out)";
@@ -186,7 +216,7 @@ impl LinkFile {
 /// Returns the rows of a list of size intervals at the position `place` of the file, without values of a level.
 pub(super) fn rows(document: &Document, place: &str, intervals: &[IntervalFile]) -> Result<Vec<Row>, ConfigError> {
     let file = &LinkFile::default();
-    Reader { document, level: place, file, contention: Contention::Ideal }.rows(intervals)
+    Reader { document, level: place, file, contention: Contention::Ideal, ranks: 0, column: 0 }.rows(intervals)
 }
 
 struct Reader<'a> {
@@ -194,6 +224,10 @@ struct Reader<'a> {
     level: &'a str,
     file: &'a LinkFile,
     contention: Contention,
+    /// Number of entries of `ranks_per_node`, zero if the level does not state the key.
+    ranks: usize,
+    /// Entry of `ranks_per_node` whose costs are read.
+    column: usize,
 }
 
 impl Reader<'_> {
@@ -263,8 +297,11 @@ impl Reader<'_> {
         let loads = loads.map_or(&[1][..], Vec::as_slice);
         let latencies = interval.latency.as_ref().or(file.latency.as_ref());
         let latencies = latencies.ok_or_else(|| self.document.missing(here, "latency", "a time such as \"1.2 us\""))?;
-        let latencies =
-            self.each(latencies, loads.len(), &self.place(here, interval.latency.is_some(), "latency"), "times")?;
+        let place = self.place(here, interval.latency.is_some(), "latency");
+        let latencies = match self.ranks {
+            0 => self.each(latencies, loads.len(), &place, "times")?,
+            _ => vec![self.by_ranks(latencies, &place)?],
+        };
         let bandwidths = interval.bandwidth.as_ref().or(file.bandwidth.as_ref()).ok_or_else(|| {
             self.document.missing(here, "bandwidth", "a bandwidth above zero such as \"12.5 GB/s\" or \"100 Gbit/s\"")
         })?;
@@ -293,15 +330,37 @@ impl Reader<'_> {
             up_to,
             latency: columns[0].latency,
             bandwidth: columns[0].bandwidth,
-            send_overhead: interval.send_overhead.or(file.send_overhead).unwrap_or(SimSpan::ZERO),
-            recv_overhead: interval.recv_overhead.or(file.recv_overhead).unwrap_or(SimSpan::ZERO),
+            send_overhead: self.time(here, "send_overhead", [&interval.send_overhead, &file.send_overhead])?,
+            recv_overhead: self.time(here, "recv_overhead", [&interval.recv_overhead, &file.recv_overhead])?,
             send_bandwidth: interval.send_bandwidth.or(file.send_bandwidth),
             recv_bandwidth: interval.recv_bandwidth.or(file.recv_bandwidth),
-            gap: interval.gap.or(file.gap).unwrap_or(SimSpan::ZERO),
+            gap: self.time(here, "gap", [&interval.gap, &file.gap])?,
             copy_bandwidth: interval.copy_bandwidth.or(file.copy_bandwidth).map(|stated| wider.of_capacity(stated)),
             copy_count: self.copy_count(interval, here)?,
             columns: if self.contention == Contention::Measured { columns } else { Vec::new() },
         })
+    }
+
+    /// Returns the time of the key `key`, as the size interval or the level states it; zero if neither does.
+    fn time(&self, here: &str, key: &str, stated: [&Option<PerLoad<SimSpan>>; 2]) -> Result<SimSpan, ConfigError> {
+        let [own, of_level] = stated;
+        let Some(values) = own.as_ref().or(of_level.as_ref()) else { return Ok(SimSpan::ZERO) };
+        self.by_ranks(values, &self.place(here, own.is_some(), key))
+    }
+
+    /// Returns the value for the entry of `ranks_per_node` whose costs are read.
+    fn by_ranks(&self, values: &PerLoad<SimSpan>, path: &str) -> Result<SimSpan, ConfigError> {
+        match values {
+            PerLoad::All(value) => Ok(*value),
+            PerLoad::Each(values) if values.len() == self.ranks && self.ranks > 0 => Ok(values[self.column]),
+            PerLoad::Each(values) => {
+                let expected = match self.ranks {
+                    0 => "one time, or a list beside \"ranks_per_node\",".to_owned(),
+                    ranks => format!("as many times as \"ranks_per_node\" has entries, which is {ranks},"),
+                };
+                Err(self.document.expected(path, expected, format!("{} times", values.len())))
+            }
+        }
     }
 
     fn copy_count(&self, interval: &IntervalFile, here: &str) -> Result<u32, ConfigError> {

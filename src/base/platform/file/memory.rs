@@ -5,7 +5,9 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, Rate};
 
-use super::super::{CacheRates, Contention, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Places, UnreadKeys};
+use super::super::{
+    CacheRates, CacheReplacement, Contention, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Places, UnreadKeys,
+};
 use super::CoreFile;
 
 /// Greatest permitted size of the caches of a CMP.
@@ -18,6 +20,7 @@ pub(super) struct CmpFile {
     pub memory_bandwidth: Bandwidth,
     pub memory_sharing: Option<MemorySharing>,
     cache: Option<Bytes>,
+    cache_replacement: Option<CacheReplacement>,
     copy_bandwidth: Option<Bandwidth>,
     copy_traffic: Option<u32>,
 }
@@ -106,6 +109,7 @@ pub(super) fn unread(cmp: Option<&CmpFile>, node: Option<&NodeFile>, in_cache: b
     let stated = |of: fn(&CmpFile) -> bool| cmp.is_some_and(of);
     let of_cmp = [
         ("cache", stated(|cmp| cmp.cache.is_some()) && !in_cache),
+        ("cache_replacement", stated(|cmp| cmp.cache_replacement.is_some())),
         ("copy_bandwidth", stated(|cmp| cmp.copy_bandwidth.is_some())),
         ("copy_traffic", stated(|cmp| cmp.copy_traffic.is_some())),
     ];
@@ -127,7 +131,9 @@ pub(super) fn copy_memory(
     let of_node = node.and_then(|node| node.copy_bandwidth);
     let interconnect = links[Level::InterCmp as usize].occupancy().capacity;
     let Some((cmp, cache)) = cmp.zip(cache) else {
+        let replacement = cmp.and_then(|cmp| cmp.cache_replacement);
         let stated = [
+            ("cmp.cache_replacement", replacement.map(|_| "this key".to_owned())),
             ("cmp.copy_bandwidth", cmp.and_then(|cmp| cmp.copy_bandwidth).map(|stated| stated.to_string())),
             ("cmp.copy_traffic", cmp.and_then(|cmp| cmp.copy_traffic).map(|stated| stated.to_string())),
             ("node.copy_bandwidth", of_node.map(|stated| stated.to_string())),
@@ -166,7 +172,8 @@ pub(super) fn copy_memory(
     };
     by_receivers(document, links, "\"cache\" in [cmp]")?;
     let code = core.memory_bandwidth.get();
-    Ok(Some(CopyMemory { cache, cmp: Some(of_cmp), node: of_node, traffic, interconnect, code }))
+    let replacement = cmp.cache_replacement.unwrap_or_default();
+    Ok(Some(CopyMemory { cache, replacement, cmp: Some(of_cmp), node: of_node, traffic, interconnect, code }))
 }
 
 /// Checks that only receivers copy messages, as the key `key` requires.

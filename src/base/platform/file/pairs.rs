@@ -88,6 +88,16 @@ impl PairsKey {
 /// Returns the link of `level` with these costs of whole messages. The link has the size borders of `costs` and of
 /// `level`.
 fn merged(costs: &[Row], level: &Link) -> Link {
+    let by_ranks = level.rows_by_ranks().iter().map(|(ranks, rows)| (*ranks, merged_rows(costs, level, rows)));
+    Link::new(level.contention(), level.eager_threshold(), level.handshake(), merged_rows(costs, level, level.rows()))
+        .occupying(level.occupancy().clone())
+        .with_protocol(level.protocol())
+        .with_rows_by_ranks(by_ranks.collect())
+}
+
+/// Returns the rows of [`merged`], with the overheads and gaps of `rows`, which have the size intervals of `level`. The
+/// latencies have the ratio of the latencies of `rows` to those of `level`.
+fn merged_rows(costs: &[Row], level: &Link, rows: &[Row]) -> Vec<Row> {
     let threshold = Some(level.eager_threshold()).filter(|size| *size < Bytes::MAX);
     let mut ends: Vec<Bytes> = costs.iter().chain(level.rows()).map(|row| row.up_to).chain(threshold).collect();
     ends.sort_unstable();
@@ -97,10 +107,14 @@ fn merged(costs: &[Row], level: &Link) -> Link {
     for up_to in ends {
         let cost = costs.iter().find(|row| up_to <= row.up_to).expect("the last row has no end");
         let usual = level.row(up_to);
+        let own = rows.iter().find(|row| up_to <= row.up_to).expect("the last row has no end");
         let control = if up_to > level.eager_threshold() { level.handshake() * 2 } else { SimSpan::ZERO };
         let rest = usual.send_overhead + usual.recv_overhead + control;
         let least = SimSpan::from_ps(cost.latency.as_ps() / NETWORK).max(SimSpan::from_ps(1));
         let latency = SimSpan::from_ps(cost.latency.as_ps().saturating_sub(rest.as_ps())).max(least);
+        let of_ranks = own.latency.as_ps() as f64 / usual.latency.as_ps().max(1) as f64;
+        let scaled = SimSpan::from_ps((latency.as_ps() as f64 * of_ranks).round() as u64);
+        let latency = if own.latency == usual.latency { latency } else { scaled };
         let under = |column: &LoadColumn| {
             let longer = column.latency.as_ps() as f64 / usual.latency.as_ps().max(1) as f64;
             let narrower = column.bandwidth.get() as f64 / usual.bandwidth.get() as f64;
@@ -115,13 +129,11 @@ fn merged(costs: &[Row], level: &Link) -> Link {
         // The measured bandwidth of a pair already includes the time per byte of the cores.
         let (send_bandwidth, recv_bandwidth) = (None, None);
         let bandwidth = cost.bandwidth;
-        let row = Row { above, up_to, latency, bandwidth, send_bandwidth, recv_bandwidth, columns, ..usual.clone() };
+        let row = Row { above, up_to, latency, bandwidth, send_bandwidth, recv_bandwidth, columns, ..own.clone() };
         merged.push(row);
         above = up_to;
     }
-    Link::new(level.contention(), level.eager_threshold(), level.handshake(), merged)
-        .occupying(level.occupancy().clone())
-        .with_protocol(level.protocol())
+    merged
 }
 
 #[cfg(test)]

@@ -35,11 +35,11 @@ pub(super) struct PlaceFile {
     handshake: Option<SimSpan>,
     latency: Option<PerLoad<SimSpan>>,
     bandwidth: Option<PerLoad<Bandwidth>>,
-    send_overhead: Option<SimSpan>,
-    recv_overhead: Option<SimSpan>,
+    send_overhead: Option<PerLoad<SimSpan>>,
+    recv_overhead: Option<PerLoad<SimSpan>>,
     send_bandwidth: Option<Bandwidth>,
     recv_bandwidth: Option<Bandwidth>,
-    gap: Option<SimSpan>,
+    gap: Option<PerLoad<SimSpan>>,
     copy_bandwidth: Option<Bandwidth>,
     copy_count: Option<u32>,
     loads: Option<Vec<u32>>,
@@ -264,7 +264,8 @@ impl PlaceFile {
     /// Returns true if the place states costs of messages.
     fn states_costs(&self) -> bool {
         let PlaceFile { send_overhead, recv_overhead, send_bandwidth, recv_bandwidth, gap, copy_bandwidth, .. } = self;
-        [self.handshake, *send_overhead, *recv_overhead, *gap].iter().any(Option::is_some)
+        [send_overhead, recv_overhead, gap].into_iter().any(Option::is_some)
+            || self.handshake.is_some()
             || [*send_bandwidth, *recv_bandwidth, *copy_bandwidth].iter().any(Option::is_some)
             || self.latency.is_some()
             || self.bandwidth.is_some()

@@ -312,3 +312,53 @@ fn machines_that_come_with_mcpsim_state_nothing_in_vain() {
         }
     }
 }
+
+#[test]
+fn costs_by_ranks_per_node_are_lists_of_equal_length() {
+    let text = "contention = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\nranks_per_node = [2, 8]\n";
+    let platform = network(&format!("{text}gap = [\"1 ns\", \"4 ns\"]\nlatency_factor = 0.5")).unwrap();
+    let link = platform.link(Level::InterNode);
+    let gap = |ranks| link.clone().at_ranks(ranks).rows()[0].gap.as_ps();
+    assert_eq!([1, 2, 4, 8, 9].map(gap), [1000, 1000, 2000, 4000, 4000]);
+    assert_eq!(link.clone().at_ranks(8).rows()[0].latency, SimSpan::from_us(1));
+    // The gap of an interval replaces the list of the level.
+    let interval = "interval = [{ up_to = 8, gap = \"7 ns\" }, { send_overhead = [\"5 ns\", \"6 ns\"] }]";
+    let platform = network(&format!("{text}gap = [\"1 ns\", \"4 ns\"]\n{interval}")).unwrap();
+    let rows = platform.link(Level::InterNode).clone().at_ranks(8);
+    let costs = |row: usize| (rows.rows()[row].gap.as_ps(), rows.rows()[row].send_overhead.as_ps());
+    assert_eq!([costs(0), costs(1)], [(7000, 0), (4000, 6000)]);
+    // The stated gap of both directions belongs to eight ranks. Half the gap gives half the gap of both directions.
+    let both = format!("{text}gap = [\"2 ns\", \"4 ns\"]\nduplex_gap = \"3 ns\"");
+    let link = network(&both).unwrap().link(Level::InterNode).clone();
+    let both = [8, 2].map(|ranks| link.clone().at_ranks(ranks).occupancy().duplex_gap.map(SimSpan::as_ps));
+    assert_eq!(both, [Some(3000), Some(1500)]);
+    let plain = "contention = \"fair\"\nlatency = \"2 us\"\nbandwidth = \"1 GB/s\"\n";
+    for (keys, error) in [
+        (
+            format!("{text}gap = [\"1 ns\"]"),
+            "expected as many times as \"ranks_per_node\" has entries, which is 2, in inter_node.gap of x.toml; \
+             found 1 times",
+        ),
+        (
+            format!("{plain}interval = [{{ gap = [\"1 ns\", \"2 ns\"] }}]"),
+            "expected one time, or a list beside \"ranks_per_node\", in inter_node.interval[0].gap of x.toml; \
+             found 2 times",
+        ),
+        (
+            format!("{plain}ranks_per_node = [8, 2]"),
+            "expected 1 to 64 increasing numbers of ranks, such as [2, 16, 32], in inter_node.ranks_per_node of \
+             x.toml; found [8, 2]",
+        ),
+        (
+            format!("{plain}ranks_per_node = []"),
+            "expected 1 to 64 increasing numbers of ranks, such as [2, 16, 32], in inter_node.ranks_per_node of \
+             x.toml; found []",
+        ),
+        (
+            format!("{text}loads = [1, 2]"),
+            "expected either \"ranks_per_node\" or \"loads\" in inter_node.ranks_per_node of x.toml; found both",
+        ),
+    ] {
+        assert_eq!(network(&keys).unwrap_err(), error);
+    }
+}
