@@ -210,6 +210,10 @@ fn networks_that_cannot_be_are_refused_with_their_key() {
         ),
         ("topology = \"graph\"", "\"file\""),
         (
+            "topology = \"torus\"\ndimensions = [1000, 1000]\nlatency = [\"1 ns\", \"1 us\"]",
+            "at most 4096 different latencies",
+        ),
+        (
             "topology = \"torus\"\ndimensions = [8]\n[places.rack]\nnodes = 2\nuplink_latency = \"1 ns\"",
             "either [network], or",
         ),

@@ -25,6 +25,9 @@ pub(super) use torus::Torus;
 /// Greatest permitted number of links and of nodes of a network.
 pub(super) const MOST_LINKS: u64 = 1 << 30;
 
+/// Greatest permitted number of different latencies of paths.
+pub(super) const MOST_LATENCIES: usize = 4096;
+
 /// A link of a network, in one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkIndex(pub u32);
@@ -83,7 +86,8 @@ pub(super) trait Routes {
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32));
     /// Latency of a path, where links of a layer have the latencies `of`.
     fn latency(&self, from: u32, to: u32, of: &[LinkLayer]) -> SimSpan;
-    /// Latencies of the paths of each pair of nodes. Latencies of absent pairs may be included.
+    /// Latencies of the paths of each pair of nodes. Latencies of absent pairs may be included. If there are more than
+    /// [`MOST_LATENCIES`], the set has some of them, and more than this number.
     fn latencies(&self, of: &[LinkLayer]) -> BTreeSet<SimSpan>;
 }
 

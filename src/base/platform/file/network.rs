@@ -9,8 +9,8 @@ use crate::config::{ConfigError, Document, Lines};
 use crate::units::{Bandwidth, SimSpan};
 
 use super::super::network::{
-    Dragonfly, DragonflyRouting, FatTree, GroupSwitches, LinkLayer, LinkNetwork, MOST_LINKS, SwitchGraph,
-    SwitchTopology, Torus, TreeRouting,
+    Dragonfly, DragonflyRouting, FatTree, GroupSwitches, LinkLayer, LinkNetwork, MOST_LATENCIES, MOST_LINKS,
+    SwitchGraph, SwitchTopology, Torus, TreeRouting,
 };
 use super::super::{Contention, Shape, UnreadKeys};
 use super::link::LinkFile;
@@ -19,8 +19,9 @@ use super::values::PerLoad;
 /// Greatest permitted number of levels of a fat tree, and of dimensions.
 const MOST_LEVELS: usize = 8;
 
-/// Greatest permitted number of different paths by latency.
-const MOST_CLASSES: usize = 4096;
+/// Greatest permitted number of cables and of nodes of a list, and of kinds of links.
+const MOST_CABLES: usize = 1 << 22;
+const MOST_KINDS: usize = 4096;
 
 /// Table `[network]` of a platform file.
 #[derive(Debug, Deserialize)]
@@ -161,9 +162,9 @@ impl LinkNetworkFile {
             let expected = format!("a network of at least {} nodes, as in nct,", shape.nodes);
             return Err(document.expected("network", expected, format!("{} nodes", network.nodes())));
         }
-        if network.classes() > MOST_CLASSES {
-            let expected = format!("latencies that give at most {MOST_CLASSES} different latencies of paths");
-            return Err(document.expected("network.latency", expected, network.classes()));
+        if network.classes() > MOST_LATENCIES {
+            let expected = format!("latencies that give at most {MOST_LATENCIES} different latencies of paths");
+            return Err(document.expected("network.latency", expected, "more"));
         }
         Ok(Some(network))
     }
@@ -397,8 +398,8 @@ fn graph(
                     layers.push(LinkLayer { name: format!("{width}, {}", layer.latency), ..layer });
                     layers.len() - 1
                 });
-                if layers.len() > MOST_CLASSES || cables.len() as u64 + u64::from(count) >= MOST_LINKS / 2 {
-                    return wrong(&format!("at most {MOST_CLASSES} kinds of links, and fewer than {MOST_LINKS} links"));
+                if layers.len() > MOST_KINDS || cables.len() + usize::from(count) > MOST_CABLES {
+                    return wrong(&format!("at most {MOST_KINDS} kinds of links and {MOST_CABLES} links"));
                 }
                 cables.extend((0..count).map(|_| (ends, at as u16)));
             }
@@ -407,8 +408,8 @@ fn graph(
                 let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
                     return wrong("the number of a node, or FIRST-LAST after \"nodes\",");
                 };
-                if first > last || last >= Shape::MOST_CORES {
-                    return wrong("an ascending range of nodes");
+                if first > last || last as usize >= MOST_CABLES {
+                    return wrong(&format!("an ascending range of nodes below {MOST_CABLES}"));
                 }
                 let at = switch(name);
                 for node in first..=last {

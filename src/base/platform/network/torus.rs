@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::units::SimSpan;
 
-use super::{LinkLayer, MOST_LINKS, Routes};
+use super::{LinkLayer, MOST_LATENCIES, MOST_LINKS, Routes};
 
 /// A torus or a mesh.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,11 +149,14 @@ impl Routes for Torus {
         let mut all = BTreeSet::from([SimSpan::ZERO]);
         for (dimension, layer) in self.dimensions.iter().zip(of) {
             let most = if dimension.wraps { dimension.size / 2 } else { dimension.size - 1 };
-            let steps = |before: &SimSpan| {
-                let before = *before;
-                (0..=most).map(move |steps| before + layer.latency * u64::from(steps))
-            };
-            all = all.iter().flat_map(steps).collect();
+            let mut longer = BTreeSet::new();
+            for (before, steps) in all.iter().flat_map(|before| (0..=most).map(move |steps| (before, steps))) {
+                longer.insert(*before + layer.latency * u64::from(steps));
+                if longer.len() > MOST_LATENCIES {
+                    return longer;
+                }
+            }
+            all = longer;
         }
         all
     }

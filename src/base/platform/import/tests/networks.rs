@@ -1,5 +1,7 @@
 //! Imports of networks: clusters of SimGrid, output of ibnetdiscover, Slurm's topology.yaml.
 
+use proptest::prelude::*;
+
 use crate::config::Document;
 use crate::platform::{LinkNetwork, Platform, import_places};
 
@@ -128,15 +130,55 @@ fn ibnetdiscover_becomes_a_list_of_switches_and_links() {
     assert!(import("switchguid=0xa(a)\n").unwrap_err().contains("a port of a switch with the adapter of a node"));
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn damaged_networks_are_no_crash(
+        kind in 0..5_usize,
+        cuts in prop::collection::vec((0.0..1.0_f64, 0_usize..12, "[<>=\\[\\],;0-9a-zA-Z \\\\\n\"/-]{0,6}"), 1..5),
+    ) {
+        let topologies = [
+            "radical=\"0-15\" topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,2\"",
+            "radical=\"0-11\" topology=\"TORUS\" topo_parameters=\"3,2,2\"",
+            "radical=\"0-63\" topology=\"DRAGONFLY\" topo_parameters=\"4,3;1,1;8,2;2\"",
+        ];
+        let mut text = match kind {
+            0..3 => cluster(topologies[kind]),
+            3 => FABRIC.to_owned(),
+            _ => YAML.to_owned(),
+        };
+        for (place, length, new) in cuts {
+            let start = (text.len() as f64 * place) as usize;
+            let end = (start + length).min(text.len());
+            text.replace_range(start..end, &new);
+        }
+        if let Ok(found) = import(&text) {
+            found.toml.parse::<toml::Table>().unwrap();
+        }
+    }
+}
+
+const YAML: &str = "---
+- topology: tree
+  cluster_default: true
+  tree:
+    switches:
+      - switch: root
+        children: s[0-1]
+      - switch: s0
+        nodes: n[01-02]
+      - switch: s1
+        nodes: \"n[03-04]\"
+";
+
 #[test]
 fn topology_yaml_is_read_as_topology_conf() {
-    let yaml = "---\n- topology: tree\n  cluster_default: true\n  tree:\n    switches:\n      - switch: root\n        \
-        children: s[0-1]\n      - switch: s0\n        nodes: n[01-02]\n      - switch: s1\n        nodes: \"n[03-04]\"\n";
     let conf = "SwitchName=root Switches=s[0-1]\nSwitchName=s0 Nodes=n[01-02]\nSwitchName=s1 Nodes=n[03-04]\n";
-    assert_eq!(import(yaml), import(conf));
+    assert_eq!(import(YAML), import(conf));
     let block = "- topology: b\n  block:\n    block_sizes:\n      - 2\n    blocks:\n      - block: b1\n        \
         nodes: n[01-02]\n      - block: b2\n        nodes: n[03-04]\n";
     assert_eq!(import(block), import("BlockName=b1 Nodes=n[01-02]\nBlockName=b2 Nodes=n[03-04]\n"));
-    let error = import(&yaml.replace("n[01-02]", "n[01-")).unwrap_err();
+    let error = import(&YAML.replace("n[01-02]", "n[01-")).unwrap_err();
     assert!(error.starts_with("in.xml:8:"), "{error}");
 }
