@@ -121,6 +121,8 @@ pub(crate) struct Flows {
     outbox: Vec<(u32, FlowUpdate)>,
     levels: Vec<(u32, u64)>,
     moves: Vec<(u32, u64)>,
+    /// Limits and weights of the bundles on the resource that is judged; kept for its room.
+    limits: Vec<(u64, u64)>,
     pub counts: FlowCounts,
 }
 
@@ -172,6 +174,7 @@ impl Flows {
             outbox: Vec::new(),
             levels: Vec::new(),
             moves: Vec::new(),
+            limits: Vec::new(),
             counts: FlowCounts::default(),
         }
     }

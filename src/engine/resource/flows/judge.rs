@@ -109,14 +109,23 @@ impl Flows {
     }
 
     /// The level of `p` by its flows as they are, and how much of its capacity these use.
-    fn judged(&self, p: u32) -> (u64, u64) {
+    fn judged(&mut self, p: u32) -> (u64, u64) {
         let at = p as usize;
         let (capacity, weight, last) =
             (self.resources.capacity[at], self.resources.weight[at], self.resources.level[at]);
+        if !self.wires.crosses_two() {
+            // Each step of water-filling reads all limits, so longer paths are read once.
+            let mut limits = std::mem::take(&mut self.limits);
+            let on = self.resources.on[at].iter();
+            limits.extend(on.map(|member| (self.limit_of_many(p, member), member.weight as u64)));
+            let found = filled(capacity, weight, last, |level| LimitCounts::of(level, limits.iter().copied()));
+            limits.clear();
+            self.limits = limits;
+            return found;
+        }
         let on = self.resources.on[at].as_slice();
-        let two = self.wires.crosses_two();
         filled(capacity, weight, last, |level| {
-            if two && level.saturating_mul(weight) <= EXACT {
+            if level.saturating_mul(weight) <= EXACT {
                 LimitCounts::of_two(level, on, &self.resources.rate)
             } else {
                 LimitCounts::of(level, on.iter().map(|member| (self.limit_of_many(p, member), member.weight as u64)))
