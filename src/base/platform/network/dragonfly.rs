@@ -221,7 +221,7 @@ impl Routes for Dragonfly {
                 GroupSwitches::LeafSpine { leaves, spines } => {
                     let pair = within / 2 / self.local;
                     let ends = [pair / spines, leaves + pair % spines];
-                    if within % 2 == 0 { ends } else { [ends[1], ends[0]] }
+                    if within.is_multiple_of(2) { ends } else { [ends[1], ends[0]] }
                 }
             };
             return Some(ends.map(|end| group * of_group + end));

@@ -126,7 +126,7 @@ impl Routes for FatTree {
         let (group, copy) = (child / level.copies, child % level.copies);
         let upper = group / (above.nodes / level.nodes) * above.copies + copy + parent * level.copies;
         let ends = [level.first_switch + child, above.first_switch + upper];
-        Some(if link % 2 == 0 { ends } else { [ends[1], ends[0]] })
+        Some(if link.is_multiple_of(2) { ends } else { [ends[1], ends[0]] })
     }
 
     fn layer(&self, link: u32) -> usize {

@@ -51,7 +51,7 @@ impl Torus {
             }
         }
         let fits = switches * slots < MOST_LINKS && switches * u64::from(nodes_per_switch) < MOST_LINKS;
-        fits.then(|| Torus { dimensions, switches: switches as u32, nodes_per_switch, slots: slots as u32 })
+        fits.then_some(Torus { dimensions, switches: switches as u32, nodes_per_switch, slots: slots as u32 })
     }
 
     /// Returns the steps in one dimension from a switch to another, and whether they go upwards.
@@ -59,7 +59,7 @@ impl Torus {
         let [from, to] = [from, to].map(|switch| switch / dimension.stride % dimension.size);
         let up = if to >= from { to - from } else { to + dimension.size - from };
         match dimension.wraps {
-            true if 2 * up == dimension.size => (up, from % 2 == 0),
+            true if 2 * up == dimension.size => (up, from.is_multiple_of(2)),
             true if 2 * up < dimension.size => (up, true),
             true => (dimension.size - up, false),
             false => (from.abs_diff(to), to >= from),
