@@ -86,8 +86,8 @@ pub(super) trait Routes {
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32));
     /// Latency of a path, where links of a layer have the latencies `of`.
     fn latency(&self, from: u32, to: u32, of: &[LinkLayer]) -> SimSpan;
-    /// Latencies of the paths of each pair of nodes. Latencies of absent pairs may be included. If there are more than
-    /// [`MOST_LATENCIES`], the set has some of them, and more than this number.
+    /// Latencies of the paths of each pair of nodes. Latencies of absent pairs may be included. The set is
+    /// incomplete if it has more than [`MOST_LATENCIES`] entries.
     fn latencies(&self, of: &[LinkLayer]) -> BTreeSet<SimSpan>;
 }
 
