@@ -94,10 +94,12 @@ pub(super) fn dispatch(
     }
     // If the arrival time of the head does not depend on load, it is computed at the send, while the rank's state is in
     // the caches.
-    let head = (free || lp.rules(level).head_known).then(|| {
+    let head = if free || lp.rules(level).head_known {
         let latency = lp.head_latency(target.rank, to, (level, row), &message);
-        lp.in_order(target, level, to, left, left + latency)
-    });
+        Some(lp.in_order(target, level, to, left, left + latency))
+    } else {
+        None
+    };
     let sequence = target.next_sequence();
     if free || lp.rules(level).portless || (copied.is_none() && lp.is_next(left)) {
         // The message needs no departure event, because it passes no port or leaves at the current time.
@@ -131,7 +133,10 @@ impl LogicalProcess<'_> {
         let rules = self.rules(level);
         if rules.has_ports_only && message.rendezvous.is_none() {
             let departure = self.network.depart(self.seats[target.rank as usize], level, row, message.size, start);
-            let head = head.unwrap_or_else(|| self.in_order(target, level, to, left, departure.head));
+            let head = match head {
+                Some(head) => head,
+                None => self.in_order(target, level, to, left, departure.head),
+            };
             let key = EventKey { time: head, to, from: target.rank, sequence };
             self.push_event(key, || EventKind::Arrival { message, left, passage: departure.passage });
             return;

@@ -268,7 +268,8 @@ impl Flows {
             self.end(j, next);
             return (FlowStart::Ends(SimTime::from_ps(end), self.part(bound)), SimTime::from_ps(next));
         }
-        let mark = self.value(j, now) + work;
+        let value = self.value(j, now);
+        let mark = value + work;
         let ends = &mut self.bundles.home[at].ends;
         let first = ends.first().is_none_or(|(other, _)| mark < other);
         ends.push((mark, ticket));
@@ -276,7 +277,7 @@ impl Flows {
             self.offer(j);
             self.look_again(bound);
         }
-        let lost = if begins { LostBytes::default() } else { self.lost(j, now) };
+        let lost = if begins { LostBytes::default() } else { self.lost_at(j, now, value) };
         (FlowStart::Goes(lost), SimTime::from_ps(self.wires.grid.floor(end)))
     }
 

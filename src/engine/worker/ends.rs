@@ -8,7 +8,7 @@ use mcpsim_base::units::SimTime;
 use super::Worker;
 use super::woken::{go_on, next_copies, run_woken};
 use crate::event::EventKey;
-use crate::fair::{PendingService, TransferConsumer, TransferOutcome};
+use crate::fair::{PendingService, Transfer, TransferConsumer, TransferOutcome};
 use crate::granted::end_transfer;
 use crate::lp::LogicalProcess;
 use crate::memory::{COPY, end_block, landed};
@@ -79,7 +79,7 @@ impl<P: Program> Worker<'_, P> {
         for next in 0..order.len() {
             if self.lp.failure.is_none() {
                 self.foresee_ends(&ended, &order[next + 1..]);
-                self.end_flow(time, ended[order[next].1 as usize]);
+                self.end_flow(time, &ended[order[next].1 as usize]);
             }
         }
         ended.clear();
@@ -90,18 +90,17 @@ impl<P: Program> Worker<'_, P> {
     }
 
     /// Ends the transfer of a flow whose end is before the slot of virtual time that follows `now`.
-    fn end_flow(&mut self, now: SimTime, flow: EndedFlow) {
-        let EndedFlow { end, ticket, .. } = flow;
+    fn end_flow(&mut self, now: SimTime, flow: &EndedFlow) {
+        let &EndedFlow { end, ticket, .. } = flow;
         let lp = &mut self.lp;
         let fair = lp.fair.as_deref_mut().expect("there are flows");
-        let transfer = *fair.transfer(ticket);
-        let (key, left, size) = (transfer.key, transfer.left, transfer.size);
-        let delays = fair.held_up(&flow);
+        let &mut Transfer { key, left, size, taker, .. } = fair.transfer(ticket);
+        let delays = fair.held_up(flow);
         lp.now = EventKey { time: now, ..key };
         lp.handled += 1;
         let seat = lp.seats[key.to as usize];
         let RankState { program, target } = &mut self.ranks[seat.local as usize];
-        match transfer.taker {
+        match taker {
             TransferConsumer::Nobody => fair.end_without_receive(ticket, end, delays),
             TransferConsumer::Ended(_) => unreachable!("a flow ends once"),
             TransferConsumer::Receive(_)
@@ -109,7 +108,7 @@ impl<P: Program> Worker<'_, P> {
             | TransferConsumer::Granted { .. }
             | TransferConsumer::Serve => fair.forget(ticket),
         }
-        match transfer.taker {
+        match taker {
             TransferConsumer::Granted { send, recv, mut path } => {
                 lp.paths.delay(&mut path, delays);
                 end_transfer(target, lp, key, (send, recv, path), size, (left, left), end);

@@ -109,11 +109,17 @@ impl Flows {
 
     /// What each flow of a bundle has lost at `time`, since the bundle began.
     pub(super) fn lost(&self, j: u32, time: u64) -> LostBytes {
+        self.lost_at(j, time, self.value(j, time))
+    }
+
+    /// As [`Flows::lost`], where each flow has got `value`.
+    #[inline]
+    pub(super) fn lost_at(&self, j: u32, time: u64, value: i128) -> LostBytes {
         let home = &self.bundles.home[j as usize];
         let mut lost = home.lost;
         if let Some(part) = self.part(self.bundles.bound[j as usize]) {
             let at_pace = i128::from(self.bundles.pace[j as usize]) * i128::from(time - home.since);
-            lost.0[part] += at_pace - (self.value(j, time) - home.mark);
+            lost.0[part] += at_pace - (value - home.mark);
         }
         lost
     }
