@@ -182,7 +182,8 @@ fn output_of_benchmarks_becomes_the_platform_of_its_case() {
     let directory = case("alaska-pairs-ib");
     let all = ["osu_latency", "osu_bw", "osu_bibw", "osu_mbw_mr", "imb_biband"];
     let imported = |names: &[&str]| -> String {
-        names.iter().map(|name| format!("--import inter_node=import/{name}.txt ")).collect()
+        let files: String = names.iter().map(|name| format!("--import inter_node=import/{name}.txt ")).collect();
+        files + "--import inter_node:4,8,16,32=import/mbw_mr.csv "
     };
     let made = |directory: &Path, names: &[&str]| {
         let ran = measure(directory, &format!("{}--base default --nct 2,2,16 --windows few --name m", imported(names)));

@@ -73,7 +73,7 @@ fn readme_states_the_errors_of_its_cases() {
         ("| ljj in the JINR cloud", "jinr-ljj"),
         ("| Jacobi on ORFEO", "orfeo-jacobi"),
         ("| windows of messages between AlaSKA's nodes, InfiniBand", "alaska-pairs-ib"),
-        ("| the same, RoCE | 316", "alaska-pairs-roce"),
+        ("| the same, RoCE | 308", "alaska-pairs-roce"),
         ("| 4 MB at a time between Taurus' nodes", "taurus-saturation"),
         ("| windows within AlaSKA's nodes", "alaska-node"),
         ("| collectives of 64 ranks on AlaSKA", "alaska-collectives-ib"),
