@@ -58,6 +58,9 @@ pub struct Import {
 /// Tables that are copied from the base platform in addition to network levels.
 const TAKEN: [&str; 4] = ["core", "cmp", "node", "collectives"];
 
+/// Keys of places that are no costs of messages.
+const PLACE_KEYS: [&str; 6] = ["cores", "nodes", "cache", "memory_bandwidth", "uplink_latency", "uplink_bandwidth"];
+
 /// Imported platform, and the origin of each value in it.
 #[derive(Clone, Debug)]
 pub struct ImportedPlatform {
@@ -240,6 +243,11 @@ impl Import {
                 _ => taken(&mut text, base, key, &[&what]),
             }
         }
+        if self.base.is_some() {
+            let imported: Vec<Level> = levels.iter().map(|of| of.fit.level).collect();
+            let what = format!("ASSUMED, the places of {}, without the costs of imported levels.", base.name());
+            taken(&mut text, &with_places_of(base, shape, &imported), "places", &[&what]);
+        }
         for level in Level::ALL {
             match levels.iter().find(|of| of.fit.level == level) {
                 Some(of) => {
@@ -287,6 +295,31 @@ fn calls_note(file: &str, calls: &[table::BenchmarkTable]) -> Option<String> {
     names.dedup();
     let what = format!("{file}: times of {} are not used: a validation case reads them", names.join(", "));
     (!names.is_empty()).then(|| format!("{what}, mcpsim validate --new DIR --import {file}"))
+}
+
+/// Returns the platform `base` with those of its places that fit `shape`. Costs of places within an imported level are
+/// left out, as are groups whose nodes are listed in a file.
+fn with_places_of(base: &Document, shape: Shape, imported: &[Level]) -> Document {
+    let mut changed = base.clone();
+    let Some(places) = changed.table_mut().get_mut("places").and_then(toml::Value::as_table_mut) else {
+        return changed;
+    };
+    places.retain(|_, place| {
+        let Some(place) = place.as_table_mut() else { return false };
+        let number = |key: &str| place.get(key).and_then(toml::Value::as_integer).filter(|number| *number > 0);
+        let (level, fits) = match (number("cores"), number("nodes")) {
+            (Some(cores), _) => (Level::IntraCmp, i64::from(shape.cores) % cores == 0),
+            (None, nodes) => (Level::InterNode, nodes.is_some()),
+        };
+        if imported.contains(&level) {
+            place.retain(|key, _| PLACE_KEYS.contains(&key));
+        }
+        fits
+    });
+    if places.is_empty() {
+        changed.table_mut().remove("places");
+    }
+    changed
 }
 
 /// Returns the platform `base` in which posting a receive costs `seconds`.

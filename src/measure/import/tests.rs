@@ -444,3 +444,29 @@ fn tests_of_several_pairs_give_costs_by_ranks_per_node() {
     let text = Import { windows: WindowSizes::Few, ..self::import(&one) }.platform().unwrap().text;
     assert!(!text.contains("ranks_per_node"), "{text}");
 }
+
+#[test]
+fn places_of_the_base_are_copied_without_costs_of_imported_levels() {
+    let places = "[places.l3]\ncores = 4\ncache = \"16 MiB\"\nlatency = \"9 ns\"\n[places.other]\ncores = 5\n\
+                  [places.leaf]\nnodes = 2\nuplink_latency = \"100 ns\"\n[places.far]\nnodes = \"list.txt\"\n";
+    let of = |part: &str| {
+        let table = format!("nct = [4, 2, 8]\n{places}");
+        let base = Document::parse("base.toml", &table).unwrap();
+        let level = ImportPart::parse(part).unwrap().levels[0];
+        let places = with_places_of(&base, Shape { nodes: 4, cmps: 2, cores: 8 }, &[level]);
+        places.table()["places"].as_table().unwrap().clone()
+    };
+    let expected = |text: String| toml::from_str::<toml::Table>(&text).unwrap();
+    let leaf = "[leaf]\nnodes = 2\nuplink_latency = \"100 ns\"\n";
+    assert_eq!(
+        of("inter_node=x"),
+        expected(format!("[l3]\ncache = \"16 MiB\"\ncores = 4\nlatency = \"9 ns\"\n\n{leaf}"))
+    );
+    assert_eq!(of("intra_cmp=x"), expected(format!("[l3]\ncache = \"16 MiB\"\ncores = 4\n\n{leaf}")));
+    // A machine with an L3 domain as the base.
+    let text = include_str!("../../../configs/archer2.toml");
+    let base = Document::parse("archer2.toml", text).unwrap();
+    let import = Import { shape: None, base: Some(base), ..import(&[("inter_node=lat", latency())]) };
+    let platform = test_support::load(&import.platform().unwrap().text, &[]);
+    assert_eq!(platform.places.cache().map(|(domain, _)| domain.cores), Some(4));
+}
