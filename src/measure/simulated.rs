@@ -4,6 +4,7 @@
 //! did not enter the fit.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex};
 
 use mcpsim_core::engine::{Labels, Progress, RunError, RunOptions, Simulation};
@@ -52,8 +53,8 @@ pub fn simulate(platform: &Platform, sites: Vec<Site>, plan: &CampaignPlan) -> R
     let mut by_ranks: BTreeMap<u32, Samples> = BTreeMap::new();
     for series in &mut samples.series {
         let ranks = ranks_per_node(series);
-        if !by_ranks.contains_key(&ranks) {
-            by_ranks.insert(ranks, tests(&platform.at_ranks(ranks))?);
+        if let Entry::Vacant(entry) = by_ranks.entry(ranks) {
+            entry.insert(tests(&platform.at_ranks(ranks))?);
         }
         let of = |series: &SampleSeries| (series.level, series.test, series.bytes, series.load);
         if let Some(found) = by_ranks[&ranks].series.iter().find(|other| of(other) == of(series)) {
