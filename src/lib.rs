@@ -39,7 +39,7 @@ pub use mcpsim_measure as measure;
 pub use mcpsim_revisions as revisions;
 
 #[doc(inline)]
-pub use mcpsim_real::{cc, loader, mpi_api, process};
+pub use mcpsim_real::{as_built, cc, loader, mpi_api, process};
 
 pub mod run;
 

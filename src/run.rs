@@ -13,6 +13,7 @@
 
 mod again;
 mod application;
+mod as_built;
 mod collective_rules;
 mod conduct;
 mod described;

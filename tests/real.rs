@@ -5,6 +5,8 @@ mod real;
 #[path = "support/binary.rs"]
 mod support;
 
+#[path = "real/as_built.rs"]
+mod as_built;
 #[path = "real/buffers.rs"]
 mod buffers;
 #[path = "real/cc.rs"]

@@ -14,3 +14,5 @@ pub mod cc;
 pub mod process;
 
 pub mod mpi_api;
+
+pub mod as_built;

@@ -20,6 +20,9 @@ mod request;
 mod types;
 mod window;
 
+pub use calls::{find, unsupported};
+pub(crate) use process::MpiProcess;
+
 use std::path::Path;
 use std::sync::Arc;
 

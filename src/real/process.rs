@@ -26,16 +26,19 @@ mod timer;
 pub(crate) mod unwind;
 
 pub use checks::{CollectiveRecord, ComparedArguments, PeerSignatures};
-pub use clib::{ProcessNumbers, set_default_threads, set_variables, survive_size_limit};
+pub use clib::{
+    EPOCH_SECONDS, ProcessNumbers, find as replacement, set_default_threads, set_variables, survive_size_limit,
+};
 pub use crash::running as running_ranks;
 pub(crate) use crash::{GivenMemory, RemoteAccess};
 pub use function::{Function, NamedFunction};
 pub use job::{
     Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, Started, Stream, on_fatal,
 };
-pub use launched::SIMULATED_RANK;
+pub use launched::{SIMULATED_RANK, environment as launched_environment};
 pub(crate) use outermost::outermost;
 pub use program::RealProgram;
 pub use rank::{Interface, Process, ProgramMemory, RankStage};
 pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text, with_current};
 pub use signature::Signature;
+pub(crate) use timer::use_next_clock;

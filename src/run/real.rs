@@ -8,16 +8,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::engine::{
-    Deadlock, Labels, Mistake, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen, Simulation,
+    Deadlock, Labels, Mistake, Outcome, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen, Simulation,
 };
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealRanks};
 use crate::platform::{MemoryShares, Platform, Site};
-use crate::process::{self, ComputeMode, Endings, Job, JobProgram, Output, Stream};
+use crate::process::{self, Checks, ComputeMode, Endings, Job, JobProgram, Output, Stream};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
 
+use super::as_built;
 use super::conduct::{Conduct, Console, Prediction, agree};
 use super::error::{ErrorKind, PredictError};
 use super::host::processor_name;
@@ -48,7 +49,7 @@ fn alone(waits: impl FnOnce()) -> MutexGuard<'static, ()> {
 }
 
 /// Adapter that passes the output of simulated ranks to the console.
-struct Printed(Arc<dyn Console>);
+pub(super) struct Printed(pub(super) Arc<dyn Console>);
 
 impl Output for Printed {
     fn write(&self, rank: Rank, stream: Stream, bytes: &[u8]) {
@@ -63,6 +64,9 @@ pub(super) fn simulate(
     file: &ProgramFile,
     conduct: Conduct<'_>,
 ) -> Result<Option<Prediction>, PredictError> {
+    if let Some(library) = as_built::library(run, file)? {
+        return as_built::simulate(run, file, library, conduct);
+    }
     let mut queued = false;
     let _alone = alone(|| queued = true);
     let Conduct { processes, console, .. } = conduct;
@@ -110,7 +114,7 @@ pub(super) fn simulate(
             path without a zero byte",
                 )
             })?;
-            Ok(JobProgram { image, arguments, environment, directory, ranks })
+            Ok(JobProgram { image: Some(image), arguments, environment, directory, ranks })
         };
         let programs = file.all().zip(&built).enumerate().map(load).collect::<Result<Vec<_>, _>>()?;
         let output = Box::new(Printed(console.clone()));
@@ -123,7 +127,13 @@ pub(super) fn simulate(
     let job = Arc::new(agree(processes, load())?);
     let titles: Vec<(PathBuf, String)> =
         file.all().zip(&built).map(|(program, built)| (built.path.clone(), typed_name(program, file, run))).collect();
-    let files = || job.programs.iter().flat_map(|program| program.image.files()).collect::<Vec<_>>();
+    let files = || {
+        job.programs
+            .iter()
+            .filter_map(|program| program.image.as_ref())
+            .flat_map(|image| image.files())
+            .collect::<Vec<_>>()
+    };
     let loaded = files();
     inputs::compare(processes, || named(&loaded, &titles), Presence::Everywhere)?;
     let programs = RealRanks::new(job.clone());
@@ -141,31 +151,12 @@ pub(super) fn simulate(
     let left = processes.broadcast(|| endings.unfinalised.clone());
     let opened = || files().into_iter().filter(|file| !loaded.contains(file)).collect::<Vec<_>>();
     inputs::compare(processes, || named(&opened(), &titles), Presence::WhereOpened)?;
-    let ran = ran.map_err(|error| match error {
-        PredictError::Simulation(RunError::Deadlock(deadlock)) => {
-            PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised: left, ..deadlock }))
-        }
-        other => other,
-    });
-    // Host processes other than the first have no list of mistakes and print nothing.
-    let ran = ran.map_err(|error| match endings.mistakes.is_empty() {
-        true => error,
-        false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
-    });
+    let ran = explained(ran, &endings, left);
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     if is_measured && platform.core.scale_factor.is_none() {
         outcome.host.stands_for_target = Some(processor_name());
     }
-    outcome.mistakes.clone_from(&endings.mistakes);
-    // Launchers of real jobs also treat ranks that never call MPI_Finalize as a failure.
-    let unfinalised = u8::from(!endings.unfinalised.is_empty());
-    let mistaken = u8::from((settings.job.checks.calls || settings.job.checks.heap) && !endings.mistakes.is_empty());
-    let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
-    if exit_code != 0 || !endings.shared.is_empty() {
-        let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
-        let shared_libraries = endings.shared.clone();
-        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries }));
-    }
+    let exit_code = conclude(&mut outcome, &endings, settings.job.checks);
     let waited = queued.then(|| {
         "this run waited for another real program: one process runs real programs one at a \
                                  time"
@@ -175,8 +166,42 @@ pub(super) fn simulate(
     Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
 
+/// Stores the results of the ranks in `outcome`, and returns the exit code of the program.
+pub(super) fn conclude(outcome: &mut Outcome, endings: &Endings, checks: Checks) -> u8 {
+    outcome.mistakes.clone_from(&endings.mistakes);
+    // Launchers of real jobs also treat ranks that never call MPI_Finalize as a failure.
+    let unfinalised = u8::from(!endings.unfinalised.is_empty());
+    let mistaken = u8::from((checks.calls || checks.heap) && !endings.mistakes.is_empty());
+    let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
+    if exit_code != 0 || !endings.shared.is_empty() {
+        let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
+        let shared_libraries = endings.shared.clone();
+        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries }));
+    }
+    exit_code
+}
+
+/// Adds the mistakes of the ranks, and the ranks without MPI_Finalize `left`, to the error of a run.
+pub(super) fn explained<T>(
+    ran: Result<T, PredictError>,
+    endings: &Endings,
+    left: Vec<Rank>,
+) -> Result<T, PredictError> {
+    let ran = ran.map_err(|error| match error {
+        PredictError::Simulation(RunError::Deadlock(deadlock)) => {
+            PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised: left, ..deadlock }))
+        }
+        other => other,
+    });
+    // Host processes other than the first have no list of mistakes and print nothing.
+    ran.map_err(|error| match endings.mistakes.is_empty() {
+        true => error,
+        false => PredictError::WithMistakes { mistakes: endings.mistakes.clone(), error: Box::new(error) },
+    })
+}
+
 /// Returns notes on MPI resources that ranks did not free or complete.
-fn notes(endings: &Endings) -> Vec<String> {
+pub(super) fn notes(endings: &Endings) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(&(rank, code)) = endings.codes.first() {
         let others = match endings.codes.len() {
@@ -246,7 +271,10 @@ fn named(files: &[PathBuf], programs: &[(PathBuf, String)]) -> Vec<(String, Path
 }
 
 /// Returns the simulated machine, the cores of the program's ranks, and the labels of MPI calls.
-fn described(run: &Resolved, file: &ProgramFile) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
+pub(super) fn described(
+    run: &Resolved,
+    file: &ProgramFile,
+) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
     let (platform, sites) = placed(settings, run.platform.platform.clone(), file.all_ranks())?;
@@ -288,7 +316,7 @@ fn built(file: &ProgramFile, processes: &Processes) -> Result<Built, PredictErro
 }
 
 /// Returns `argv`: the program's name as the user typed it, and its arguments.
-fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictError> {
+pub(super) fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictError> {
     std::iter::once(name)
         .chain(file.arguments.iter().map(String::as_str))
         .map(|text| {
@@ -304,7 +332,7 @@ fn arguments(file: &ProgramFile, name: &str) -> Result<Vec<CString>, PredictErro
 
 /// Returns the environment of ranks as C strings. If a launcher has started `several` host processes, variables of the
 /// launcher are removed.
-fn environment(several: bool) -> Vec<CString> {
+pub(super) fn environment(several: bool) -> Vec<CString> {
     let text = |(name, value): (OsString, OsString)| {
         let mut text = name.into_vec();
         text.push(b'=');
@@ -322,7 +350,7 @@ fn common_variables(file: &ProgramFile) -> impl Iterator<Item = (&String, &Strin
 
 /// Returns the environment `environment` with the variables of the program `file`, which replace variables of the same
 /// name.
-fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
+pub(super) fn with_variables(environment: &[CString], file: &ProgramFile) -> Vec<CString> {
     let is_own = |entry: &&CString| {
         let name = entry.to_bytes().split(|&byte| byte == b'=').next().unwrap_or_default();
         std::str::from_utf8(name).is_ok_and(|name| file.environment.contains_key(name))

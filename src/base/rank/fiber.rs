@@ -45,7 +45,8 @@ pub struct Fiber {
 
 /// Handle through which the code in a fiber makes calls.
 pub struct FiberHandle<'a> {
-    yielder: &'a Yielder<Resumed, Suspended>,
+    /// Switch to the code that resumed the fiber; `None` for code that runs outside fibers.
+    yielder: Option<&'a Yielder<Resumed, Suspended>>,
     /// Argument with which the fiber was last resumed.
     turn: Cell<Resumed>,
     begun: Cell<bool>,
@@ -73,7 +74,12 @@ impl Fiber {
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
             float::reset();
             let turn = Cell::new(first);
-            let last = body(&FiberHandle { yielder, turn, begun: Cell::new(false), keeps_floats: Cell::new(false) });
+            let last = body(&FiberHandle {
+                yielder: Some(yielder),
+                turn,
+                begun: Cell::new(false),
+                keeps_floats: Cell::new(false),
+            });
             float::reset();
             last
         });
@@ -137,6 +143,23 @@ impl Drop for Fiber {
             // SAFETY: the fiber is suspended and never resumed again, so no code uses its stack. The values in the
             // frames of the stack are leaked, not used.
             unsafe { self.coroutine.force_reset() };
+        }
+    }
+}
+
+impl FiberHandle<'static> {
+    /// Creates the handle of code that runs outside fibers and cannot be suspended. `simulator` answers every call with
+    /// [`Immediate::Replied`].
+    ///
+    /// # Panics
+    /// A call panics if `simulator` does not answer the call immediately.
+    pub fn outside(simulator: &'static mut dyn Simulator) -> Self {
+        let turn = FiberTurn { reply: std::ptr::null_mut(), simulator: Some(simulator) };
+        FiberHandle {
+            yielder: None,
+            turn: Cell::new(Box::leak(Box::new(turn))),
+            begun: Cell::new(true),
+            keeps_floats: Cell::new(false),
         }
     }
 }
@@ -245,7 +268,7 @@ impl FiberHandle<'_> {
     fn suspend(&self, suspended: Suspended) -> Resumed {
         // SAFETY: `__errno_location` returns a valid pointer to a variable of this thread.
         let errno = unsafe { *libc::__errno_location() };
-        let turn = self.yielder.suspend(suspended);
+        let turn = self.yielder.expect("code outside fibers gets each reply at once").suspend(suspended);
         // SAFETY: `__errno_location` returns a valid pointer. The pointer is read again because the fiber may have
         // moved to another thread.
         unsafe { *libc::__errno_location() = errno };

@@ -76,6 +76,15 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
     windows_operations::TABLE,
 ];
 
+/// Ends the run, because the program has called the MPI function `name`, which mcpsim lacks.
+pub fn unsupported(name: &str) -> ! {
+    let what = format!("{name}: mcpsim does not simulate this function");
+    match crate::process::current() {
+        Some(p) => p.fail(mcpsim_core::rank::FailureKind::Error, what),
+        None => crate::process::job::fatal(&what, None),
+    }
+}
+
 /// Returns the address of the MPI function `name`, which may be a name of the profiling interface (MPI-3.1, section
 /// 14.2).
 pub fn find(name: &str) -> Option<usize> {

@@ -60,8 +60,8 @@ pub trait Output: Send + Sync {
 
 /// A program of a job, with arguments, environment and number of ranks.
 pub struct JobProgram {
-    /// Code and data of the program.
-    pub image: Image,
+    /// Code and data of the program; `None` for a program whose ranks are operating-system processes.
+    pub image: Option<Image>,
     /// Arguments of the program (`argv`).
     pub arguments: Vec<CString>,
     /// Environment of the program (`environ`), as strings NAME=value.
@@ -304,7 +304,7 @@ impl Job {
             return place;
         }
         let program = self.programs.get(module / PROGRAM_MODULES).unwrap_or(&self.programs[0]);
-        let place = program.image.describe(module, offset);
+        let place = program.image.as_ref().map_or_else(String::new, |image| image.describe(module, offset));
         let mut places = self.places.lock().expect("nothing panics with this lock held");
         places.insert((module, offset), place.clone());
         place
@@ -337,11 +337,19 @@ impl Job {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }
 
+    /// Adds results that another process has stored for one of its ranks.
+    pub fn add_endings(&self, more: Endings) {
+        let mut endings = self.endings.lock().expect("nothing panics with this lock held");
+        let before = std::mem::take(&mut *endings);
+        *endings = Endings::merge(vec![before, more]);
+    }
+
     /// Returns the results of the run after the ranks have ended. The lists in the results are in rank order.
     pub fn endings(&self) -> Endings {
         let endings = std::mem::take(&mut *self.endings.lock().expect("nothing panics with this lock held"));
         let compared = Endings { mistakes: self.collectives.left(), ..Endings::default() };
-        let shared = self.programs.iter().flat_map(|program| program.image.shared()).collect();
+        let shared =
+            self.programs.iter().filter_map(|program| program.image.as_ref()).flat_map(Image::shared).collect();
         let (mistakes, unguarded) = if self.options.checks.heap { heap::end(self) } else { Default::default() };
         let heap = Endings { mistakes, unguarded, ..Endings::default() };
         Endings::merge(vec![Endings { shared, ..endings }, compared, heap])

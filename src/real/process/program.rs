@@ -212,7 +212,8 @@ impl<I: Interface> Describe for RealProgram<I> {
 /// Runs the code of a rank from start to end, and returns the rank's last call to the simulation engine.
 fn main(p: &Process) -> Call {
     let data = |name: &str| clib::data(p, name);
-    let instance = match p.program().image.instance(&data) {
+    let image = p.program().image.as_ref().expect("a rank that runs as a fiber has loaded code");
+    let instance = match image.instance(&data) {
         Ok(instance) => instance,
         Err(error) => {
             let kind = if error.is_for_room() { FailureKind::NoRoom } else { FailureKind::Error };

@@ -13,7 +13,7 @@ use super::crash::{self, CrashContext, FaultInCall, RemoteAccess};
 use super::job::{ComputeMode, Job, JobProgram};
 use super::polling::Polls;
 use super::timer::Timer;
-use crate::loader::{self, Instance, InstanceId, SavedRuntime};
+use crate::loader::{self, Image, Instance, InstanceId, SavedRuntime};
 use mcpsim_core::rank::{Call, Called, FailureKind, FiberHandle, Message, ProgramError, Rank, Served};
 use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 
@@ -75,6 +75,8 @@ pub struct Process {
     pub variables: Variables,
     /// Crash context of the fiber that runs the rank's code.
     pub ground: RefCell<Option<CrashContext>>,
+    /// Address range of the stack of a rank that is an operating-system process.
+    pub own_stack: Cell<(usize, usize)>,
     /// Total time that idle detection made the rank idle although the rank then left its polling loop by itself.
     pub in_vain: Cell<SimSpan>,
     /// True after the rank has crashed.
@@ -209,7 +211,8 @@ impl Process {
             instance_id: Cell::new(None),
             variables: Variables::default(),
             ground: RefCell::default(),
-            runtime: job.programs[0].image.runtime(),
+            own_stack: Cell::new((0, 0)),
+            runtime: job.programs[0].image.as_ref().and_then(Image::runtime),
             in_vain: Cell::default(),
             crashing: Cell::new(false),
             faulted: Cell::new(None),
@@ -408,7 +411,8 @@ impl Process {
     /// Returns the address range of the stack on which the rank's code runs. The address range is empty if no code of
     /// the rank runs.
     pub fn stack(&self) -> std::ops::Range<usize> {
-        self.ground.borrow().as_ref().map_or(0..0, CrashContext::stack)
+        let (start, end) = self.own_stack.get();
+        self.ground.borrow().as_ref().map_or(start..end, CrashContext::stack)
     }
 
     /// Returns true if the rank is in an MPI function.

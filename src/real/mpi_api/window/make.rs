@@ -272,6 +272,10 @@ pub fn make_shared(p: &MpiProcess, shape: WindowSize, apart: bool, comm: Handle)
         );
         return Err(MpiError::new(abi::MPI_ERR_RMA_SHARED, what).on_comm(comm));
     }
+    if parent.size() > 1 && p.program().image.is_none() {
+        let what = "several ranks cannot share memory if each rank is a process: expected a program built by mcpsim cc";
+        return Err(MpiError::new(abi::MPI_ERR_RMA_SHARED, what).on_comm(comm));
+    }
     let agreed = AgreedWindow::new(p, &parent, shape)?;
     let mut shared = Vec::new();
     let mut total = 0;

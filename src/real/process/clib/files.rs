@@ -212,7 +212,8 @@ fn is_main_task(rest: &[u8], number: &[u8]) -> bool {
 
 /// The program's file, absolute.
 fn program(p: &Process) -> CString {
-    let path = std::path::absolute(p.program().image.path()).unwrap_or_else(|_| p.program().image.path().to_owned());
+    let path = p.program().image.as_ref().map(|image| image.path()).unwrap_or(std::path::Path::new(""));
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default()
 }
 

@@ -1,0 +1,233 @@
+//! Functions whose arguments need more than their names tell.
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::AtomicUsize;
+
+use mcpsim_core::mpi::abi as standard;
+use mcpsim_real::as_built::needs_rank;
+
+use crate::abi::*;
+use crate::callbacks::*;
+use crate::convert::*;
+
+macro_rules! call {
+    ($name:literal($($argument:expr => $type:ty),* $(,)?)) => {{
+        static KNOWN: AtomicUsize = AtomicUsize::new(0);
+        let function: unsafe extern "C" fn($($type),*) -> c_int = std::mem::transmute(target(&KNOWN, $name));
+        function($($argument),*)
+    }};
+}
+
+macro_rules! special {
+    ($($name:ident $profiling:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+                // SAFETY: the program passes valid arguments, as the MPI standard requires.
+                unsafe { $body }
+            }
+
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $profiling($($argument: $type),*) -> c_int {
+                // SAFETY: as above.
+                unsafe { $name($($argument),*) }
+            }
+        )*
+    };
+}
+
+thread_local! {
+    /// Communicators that a nonblocking duplication will store: the library's location and the program's.
+    static DUPLICATES: RefCell<Vec<(*mut usize, *mut Raw)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Stores the communicators of completed nonblocking duplications.
+pub fn settle() {
+    DUPLICATES.with_borrow_mut(|all| {
+        if !all.is_empty() {
+            // SAFETY: the program's location is valid until the duplication completes, and the library's is leaked.
+            all.retain(|&(from, to)| unsafe {
+                let is_done = *from >= standard::FIRST_USER;
+                if is_done {
+                    *to = handle_out(HandleClass::Comm, *from);
+                }
+                !is_done
+            });
+        }
+    });
+}
+
+fn duplicate(to: *mut Raw) -> *mut usize {
+    let from: *mut usize = Box::leak(Box::new(0));
+    DUPLICATES.with_borrow_mut(|all| all.push((from, to)));
+    from
+}
+
+/// Converts the constants among the integers from which `datatype` was created.
+pub unsafe fn contents_out(datatype: usize, integers: *mut c_int) {
+    // SAFETY: the results have room, and the integers are those of the datatype.
+    unsafe {
+        let (mut count, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
+        call!("MPI_Type_get_envelope"(
+            datatype => usize, &mut count => *mut c_int, &mut addresses => *mut c_int, &mut types => *mut c_int,
+            &mut combiner => *mut c_int
+        ));
+        match combiner {
+            standard::MPI_COMBINER_SUBARRAY => {
+                let order = integers.add(3 * *integers as usize + 1);
+                *order = order_out(*order);
+            }
+            standard::MPI_COMBINER_DARRAY => {
+                let dimensions = *integers.add(2) as usize;
+                for index in 3 + dimensions..3 + 2 * dimensions {
+                    *integers.add(index) = distribution_out(*integers.add(index));
+                    let argument = integers.add(index + dimensions);
+                    *argument = distribution_argument_out(*argument);
+                }
+                let order = integers.add(3 + 4 * dimensions);
+                *order = order_out(*order);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Number of ranks with which a collective of `comm` exchanges data.
+unsafe fn peers(comm: usize) -> c_int {
+    // SAFETY: the results have room.
+    unsafe {
+        let (mut inter, mut size) = (0, 0);
+        call!("MPI_Comm_test_inter"(comm => usize, &mut inter => *mut c_int));
+        if inter != 0 {
+            call!("MPI_Comm_remote_size"(comm => usize, &mut size => *mut c_int));
+        } else {
+            call!("MPI_Comm_size"(comm => usize, &mut size => *mut c_int));
+        }
+        size
+    }
+}
+
+/// Numbers of neighbours from which and to which a rank of `comm` exchanges data.
+unsafe fn neighbours(comm: usize) -> (c_int, c_int) {
+    // SAFETY: the results have room.
+    unsafe {
+        let (mut topology, mut from, mut to, mut weighted) = (0, 0, 0, 0);
+        call!("MPI_Topo_test"(comm => usize, &mut topology => *mut c_int));
+        match topology {
+            standard::MPI_CART => {
+                call!("MPI_Cartdim_get"(comm => usize, &mut from => *mut c_int));
+                (2 * from, 2 * from)
+            }
+            standard::MPI_GRAPH => {
+                let mut rank = 0;
+                call!("MPI_Comm_rank"(comm => usize, &mut rank => *mut c_int));
+                call!("MPI_Graph_neighbors_count"(comm => usize, rank => c_int, &mut from => *mut c_int));
+                (from, from)
+            }
+            _ => {
+                call!("MPI_Dist_graph_neighbors_count"(
+                    comm => usize, &mut from => *mut c_int, &mut to => *mut c_int, &mut weighted => *mut c_int
+                ));
+                (from, to)
+            }
+        }
+    }
+}
+
+macro_rules! alltoallw {
+    ($name:literal, $counts:expr, ($sb:ident $sc:ident $sd:ident $st:ident $rb:ident $rc:ident $rd:ident $rt:ident $comm:ident) $($request:ident)?) => {{
+        needs_rank();
+        let comm = handle_in(HandleClass::Comm, $comm);
+        let (from, to) = $counts(comm);
+        let is_in_place = buffer_in($sb) as usize == standard::MPI_IN_PLACE;
+        let mut sent = handles_in(HandleClass::Type, $st, if is_in_place { 0 } else { to }, true);
+        let mut received = handles_in(HandleClass::Type, $rt, from, true);
+        $(let mut started = 0; let $request = ($request, &mut started);)?
+        let code = call!($name(
+            buffer_in($sb) => *mut c_void, $sc => *mut c_int, $sd => *mut c_void, sent.as_mut_ptr() => *mut usize,
+            buffer_in($rb) => *mut c_void, $rc => *mut c_int, $rd => *mut c_void, received.as_mut_ptr() => *mut usize,
+            comm => usize, $($request.1 => *mut usize)?
+        ));
+        $(if code == 0 { *$request.0 = handle_out(HandleClass::Request, *$request.1); })?
+        error_out(code)
+    }};
+}
+
+special! {
+    MPI_Alltoallw PMPI_Alltoallw(sb: *mut c_void, sc: *mut c_int, sd: *mut c_void, st: *mut Raw, rb: *mut c_void,
+        rc: *mut c_int, rd: *mut c_void, rt: *mut Raw, comm: Raw) {
+        alltoallw!("MPI_Alltoallw", |comm| { let all = peers(comm); (all, all) }, (sb sc sd st rb rc rd rt comm))
+    }
+    MPI_Ialltoallw PMPI_Ialltoallw(sb: *mut c_void, sc: *mut c_int, sd: *mut c_void, st: *mut Raw, rb: *mut c_void,
+        rc: *mut c_int, rd: *mut c_void, rt: *mut Raw, comm: Raw, request: *mut Raw) {
+        alltoallw!("MPI_Ialltoallw", |comm| { let all = peers(comm); (all, all) }, (sb sc sd st rb rc rd rt comm) request)
+    }
+    MPI_Neighbor_alltoallw PMPI_Neighbor_alltoallw(sb: *mut c_void, sc: *mut c_int, sd: *mut c_void, st: *mut Raw,
+        rb: *mut c_void, rc: *mut c_int, rd: *mut c_void, rt: *mut Raw, comm: Raw) {
+        alltoallw!("MPI_Neighbor_alltoallw", |comm| neighbours(comm), (sb sc sd st rb rc rd rt comm))
+    }
+    MPI_Ineighbor_alltoallw PMPI_Ineighbor_alltoallw(sb: *mut c_void, sc: *mut c_int, sd: *mut c_void, st: *mut Raw,
+        rb: *mut c_void, rc: *mut c_int, rd: *mut c_void, rt: *mut Raw, comm: Raw, request: *mut Raw) {
+        alltoallw!("MPI_Ineighbor_alltoallw", |comm| neighbours(comm), (sb sc sd st rb rc rd rt comm) request)
+    }
+    MPI_Comm_create_keyval PMPI_Comm_create_keyval(copy: usize, delete: usize, key: *mut c_int, extra: *mut c_void) {
+        create_keyval("MPI_Comm_create_keyval", HandleClass::Comm, (copy, delete), key, extra)
+    }
+    MPI_Keyval_create PMPI_Keyval_create(copy: usize, delete: usize, key: *mut c_int, extra: *mut c_void) {
+        create_keyval("MPI_Comm_create_keyval", HandleClass::Comm, (copy, delete), key, extra)
+    }
+    MPI_Type_create_keyval PMPI_Type_create_keyval(copy: usize, delete: usize, key: *mut c_int, extra: *mut c_void) {
+        create_keyval("MPI_Type_create_keyval", HandleClass::Type, (copy, delete), key, extra)
+    }
+    MPI_Win_create_keyval PMPI_Win_create_keyval(copy: usize, delete: usize, key: *mut c_int, extra: *mut c_void) {
+        create_keyval("MPI_Win_create_keyval", HandleClass::Win, (copy, delete), key, extra)
+    }
+    MPI_Grequest_start PMPI_Grequest_start(query: usize, free: usize, cancel: usize, extra: *mut c_void,
+        request: *mut Raw) {
+        let of = GeneralisedCallbacks {
+            query: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, *mut RawStatus) -> c_int>(query),
+            free: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> c_int>(free),
+            cancel: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, c_int) -> c_int>(cancel),
+            extra,
+        };
+        let of: *mut GeneralisedCallbacks = Box::leak(Box::new(of));
+        let mut started = 0;
+        let code = call!("MPI_Grequest_start"(
+            query_request as *const () as usize => usize, free_request as *const () as usize => usize,
+            cancel_request as *const () as usize => usize, of.cast() => *mut c_void, &mut started => *mut usize
+        ));
+        if code == 0 {
+            *request = handle_out(HandleClass::Request, started);
+        }
+        error_out(code)
+    }
+    MPI_Comm_idup PMPI_Comm_idup(comm: Raw, newcomm: *mut Raw, request: *mut Raw) {
+        let mut started = 0;
+        let code = call!("MPI_Comm_idup"(
+            handle_in(HandleClass::Comm, comm) => usize, duplicate(newcomm) => *mut usize, &mut started => *mut usize
+        ));
+        if code == 0 {
+            *request = handle_out(HandleClass::Request, started);
+        }
+        settle();
+        error_out(code)
+    }
+    MPI_Comm_idup_with_info PMPI_Comm_idup_with_info(comm: Raw, info: Raw, newcomm: *mut Raw, request: *mut Raw) {
+        let mut started = 0;
+        let code = call!("MPI_Comm_idup_with_info"(
+            handle_in(HandleClass::Comm, comm) => usize, handle_in(HandleClass::Info, info) => usize,
+            duplicate(newcomm) => *mut usize, &mut started => *mut usize
+        ));
+        if code == 0 {
+            *request = handle_out(HandleClass::Request, started);
+        }
+        settle();
+        error_out(code)
+    }
+    MPI_Get_library_version PMPI_Get_library_version(version: *mut c_char, length: *mut c_int) {
+        let text: Vec<c_char> = LIBRARY_VERSION.bytes().map(|byte| byte as c_char).chain([0]).collect();
+        text_out(&text, version, length, 256);
+        0
+    }
+}

@@ -1,0 +1,360 @@
+//! The process of a rank: creates the rank's state at the first MPI call, and passes the rank's engine calls to the
+//! simulator.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
+
+use mcpsim_core::rank::{
+    COMPLETE, Call, FailureKind, FiberHandle, Immediate, Message, Program, ProgramError, Rank, Reply, ReplyKind,
+    RequestId, Requests, Simulator,
+};
+use mcpsim_core::units::SimSpan;
+
+use super::memory::{self, Area, ProcessTurn};
+use super::reader::BoxReader;
+use super::setup::RankSetup;
+use super::wire::{OwnReply, OwnReplyKind, Received};
+use super::writer::BoxWriter;
+use crate::mpi_api::MpiProcess;
+use crate::process::{Endings, Interface, Process, RankStage, current, run_as};
+
+/// Calls are passed to the simulator at this size of the outbox at the latest.
+const BATCH: u64 = 256 << 10;
+
+static ATTACHED: AtomicPtr<MpiProcess> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Connection of a rank's process to the simulator.
+struct Connection {
+    area: Area,
+    outbox: BoxWriter,
+    process: *const MpiProcess,
+    /// Identifier of the process that owns the connection, but not the processes that it forks.
+    owner: u32,
+    /// Name of the MPI function that the simulator knows.
+    function: &'static str,
+    free: Vec<RequestId>,
+    requests: RequestId,
+    strands: HashMap<u32, Box<dyn Program>>,
+    started: u32,
+    /// Reply to the last call, which the rank's code reads.
+    reply: OwnReply,
+    has_ended: bool,
+}
+
+/// What the rank gets for a call.
+enum CallAnswer {
+    Done,
+    Started(RequestId),
+    Asks,
+}
+
+impl Connection {
+    fn process(&self) -> &'static MpiProcess {
+        // SAFETY: the rank's state is never freed.
+        unsafe { &*self.process }
+    }
+
+    /// Writes with `write`. If the outbox is too small for what it contains and for this, empties it first.
+    fn write(&mut self, write: &dyn Fn(&mut BoxWriter)) {
+        let before = self.outbox.length;
+        write(&mut self.outbox);
+        if std::mem::take(&mut self.outbox.is_full) {
+            self.outbox.length = before;
+            self.outbox.call(&Call::Yield);
+            self.exchange();
+            write(&mut self.outbox);
+            if std::mem::take(&mut self.outbox.is_full) {
+                self.outbox.length = 0;
+                let what = format!("a message is longer than {} bytes", self.area.room());
+                let error = ProgramError { kind: FailureKind::NoRoom, place: self.function.to_owned(), what };
+                self.outbox.call(&Call::Fail(Box::new(error)));
+                self.exchange();
+            }
+        }
+    }
+
+    /// Passes the calls in the outbox to the simulator and waits for its reply to the last call.
+    fn exchange(&mut self) {
+        loop {
+            self.area.control().written.store(self.outbox.length, Ordering::Relaxed);
+            self.area.pass(ProcessTurn::Simulator);
+            while !self.area.wait(ProcessTurn::Process, Duration::from_secs(1)) {
+                // SAFETY: signal 0 only asks whether the process exists.
+                if unsafe { libc::kill(self.area.simulator as i32, 0) } != 0 {
+                    // SAFETY: the process ends without running any more of its code.
+                    unsafe { libc::_exit(1) };
+                }
+            }
+            let length = self.area.control().answered.load(Ordering::Relaxed);
+            let received = BoxReader::new(self.area.inbox(), 0, length).message_of_simulator();
+            self.area.give_back(self.area.inbox(), length);
+            match received {
+                Received::Reply(reply) => {
+                    self.area.give_back(self.area.outbox(), self.outbox.length);
+                    self.outbox.length = 0;
+                    self.reply = reply;
+                    return;
+                }
+                Received::Strand(number, mut reply) => {
+                    let call = match self.strands.get_mut(&number) {
+                        Some(strand) => strand.next(reply.reply()),
+                        None => Call::Finish,
+                    };
+                    run_as(self.process());
+                    if let Call::Finish = call {
+                        self.strands.remove(&number);
+                    }
+                    self.outbox.call(&call);
+                }
+                Received::Serve(message) => {
+                    let mut answers: Vec<Message> = Vec::new();
+                    self.process().serve(message, &mut answers);
+                    self.outbox.answers(&answers);
+                }
+                Received::End if self.has_ended => return,
+                Received::End => {
+                    // SAFETY: the run has ended, and the process ends without running any more of its code.
+                    unsafe {
+                        libc::fflush(std::ptr::null_mut());
+                        libc::_exit(1)
+                    }
+                }
+            }
+        }
+    }
+
+    fn add_request(&mut self) -> RequestId {
+        self.free.pop().unwrap_or_else(|| {
+            self.requests += 1;
+            self.requests - 1
+        })
+    }
+
+    fn release(&mut self, id: RequestId) {
+        if id != COMPLETE {
+            self.free.push(id);
+        }
+    }
+
+    fn send(&mut self, call: &mut Call) -> CallAnswer {
+        match call {
+            Call::Start(_) => {
+                let Call::Start(program) = std::mem::replace(call, Call::Yield) else { unreachable!("just seen") };
+                let (number, id) = (self.started, self.add_request());
+                self.started += 1;
+                self.strands.insert(number, program);
+                self.write(&|outbox| outbox.strand(number, id));
+                CallAnswer::Started(id)
+            }
+            Call::Isend(_) | Call::Irecv(_) => {
+                let id = self.add_request();
+                self.write(&|outbox| {
+                    outbox.starts(id);
+                    outbox.call(call);
+                });
+                CallAnswer::Started(id)
+            }
+            Call::Compute(SimSpan::ZERO) => {
+                self.write(&|outbox| outbox.call(call));
+                CallAnswer::Asks
+            }
+            _ => {
+                self.write(&|outbox| outbox.call(call));
+                match call {
+                    Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) | Call::Send(_) => {
+                        CallAnswer::Done
+                    }
+                    Call::Enter(_) | Call::Leave => CallAnswer::Done,
+                    _ => CallAnswer::Asks,
+                }
+            }
+        }
+    }
+}
+
+impl Simulator for Connection {
+    fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
+        let function = self.process().function.get();
+        if !std::ptr::eq(function, self.function) {
+            self.function = function;
+            self.write(&|outbox| outbox.function(function));
+        }
+        let answer = self.send(call);
+        let waited: Requests = match call {
+            Call::WaitAll(ids) | Call::Complete(ids) => std::mem::take(ids),
+            Call::WaitAny(ids) | Call::Test { requests: ids, .. } => std::mem::take(ids),
+            _ => Requests::new(),
+        };
+        let whole = matches!(call, Call::WaitAll(_) | Call::Complete(_));
+        // What the call owns is dropped here, as the caller expects.
+        drop(std::mem::replace(call, Call::Yield));
+        match answer {
+            CallAnswer::Asks => self.exchange(),
+            CallAnswer::Done | CallAnswer::Started(_) if self.outbox.length < BATCH => {
+                let kind = match answer {
+                    CallAnswer::Started(id) => ReplyKind::Started(id),
+                    _ => ReplyKind::Done,
+                };
+                return Immediate::Replied(Reply { clock: self.process().clock.get(), kind });
+            }
+            CallAnswer::Done => {
+                self.outbox.call(&Call::Yield);
+                self.exchange();
+            }
+            CallAnswer::Started(id) => {
+                self.outbox.call(&Call::Yield);
+                self.exchange();
+                self.reply.kind = OwnReplyKind::Started(id);
+            }
+        }
+        if whole {
+            waited.iter().for_each(|&id| self.release(id));
+        } else if let OwnReplyKind::Completed(completions) = &self.reply.kind {
+            let done: Requests = completions.iter().filter_map(|of| waited.get(of.index as usize).copied()).collect();
+            done.into_iter().for_each(|id| self.release(id));
+        }
+        Immediate::Replied(self.reply.reply())
+    }
+}
+
+/// Ends the process with a message.
+fn refuse(what: &str) -> ! {
+    let line = format!("error: {what}\n");
+    // SAFETY: the text has the stated length.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    std::process::exit(70)
+}
+
+/// Makes the process the rank that the simulator has started it as. Only the first call has an effect.
+pub fn attach() {
+    if !attached() {
+        connect();
+    }
+}
+
+/// Returns true if the process is a rank.
+pub fn attached() -> bool {
+    !ATTACHED.load(Ordering::Acquire).is_null()
+}
+
+/// Returns true if mcpsim has started the process as a rank, or as the launcher of one.
+pub fn is_rank_process() -> bool {
+    // SAFETY: the name ends with a zero byte.
+    unsafe { !libc::getenv(c"MCPSIM_SHARED_FILE".as_ptr()).is_null() }
+}
+
+/// Returns true if the current thread runs the rank's own code, not an MPI function.
+#[inline]
+pub fn runs_rank_code() -> bool {
+    attached() && current().is_some_and(|p| !p.in_call())
+}
+
+/// Makes the rank of the process the rank of the current thread. Each MPI function begins with this call. A process
+/// becomes a rank with its first MPI call.
+#[inline]
+pub fn needs_rank() {
+    if current().is_none() {
+        attach();
+        // SAFETY: the pointer is not null after `attach`, and the rank's state is never freed.
+        run_as(unsafe { &*ATTACHED.load(Ordering::Acquire) });
+    }
+}
+
+#[cold]
+fn connect() {
+    let variable = |name: &str| std::env::var(name).ok();
+    let (Some(path), Some(rank)) = (variable(memory::FILE), variable(memory::RANK).and_then(|text| text.parse().ok()))
+    else {
+        refuse("this MPI library belongs to mcpsim: start the program with mcpsim");
+    };
+    let rank: Rank = rank;
+    let (area, text) = memory::open(&path, rank).unwrap_or_else(|error| refuse(&format!("{path}: {error}")));
+    let job = RankSetup::read(&text).ok_or_else(|| "unknown format of the run's description".to_owned());
+    let job = job.and_then(|setup| setup.job()).unwrap_or_else(|what| refuse(&what));
+    let process: &'static MpiProcess = Box::leak(Box::new(MpiProcess::new(Process::new(Arc::new(job), rank))));
+    process.own_stack.set(own_stack());
+    let outbox = BoxWriter::new(area.outbox(), area.room(), 0);
+    let owner = std::process::id();
+    area.control().process.store(owner, Ordering::Release);
+    let connection: &'static mut Connection = Box::leak(Box::new(Connection {
+        area,
+        outbox,
+        process,
+        owner,
+        function: "",
+        free: Vec::new(),
+        requests: 0,
+        strands: HashMap::new(),
+        started: 0,
+        reply: OwnReply { clock: process.clock.get(), kind: OwnReplyKind::Begin },
+        has_ended: false,
+    }));
+    // SAFETY: the functions are called with valid arguments. The connection lives as long as the process.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        on_exit(ended, std::ptr::from_mut(connection).cast());
+    }
+    crate::process::use_next_clock();
+    run_as(process);
+    connection.exchange();
+    process.clock.set(connection.reply.clock);
+    let handle: &'static FiberHandle<'static> = Box::leak(Box::new(FiberHandle::outside(connection)));
+    process.set_handle(handle);
+    ATTACHED.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
+}
+
+/// Returns the address range of the current thread's stack.
+fn own_stack() -> (usize, usize) {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: `pthread_getattr_np` initialises the attributes of the current thread, which are destroyed after use.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
+            libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
+            libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        }
+    }
+    (start as usize, start as usize + size)
+}
+
+unsafe extern "C" {
+    /// Registers a function that gets the exit code of the process at its end.
+    fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Reports the end of the rank to the simulator. The process then serves one-sided operations until the run ends.
+unsafe extern "C" fn ended(code: c_int, connection: *mut c_void) {
+    // SAFETY: `connect` registered the function with a connection, which is never freed.
+    let connection = unsafe { &mut *connection.cast::<Connection>() };
+    let p = connection.process();
+    if connection.has_ended || connection.owner != std::process::id() {
+        return;
+    }
+    run_as(p);
+    // SAFETY: the function has no requirements for a null pointer, which means all streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    let code = code & 0xff;
+    let orderly = p.stage.get() != RankStage::Initialised;
+    if code != 0 && !orderly {
+        let place = p.position().map_or(String::new(), |place| format!("after {place}"));
+        let error = ProgramError { kind: FailureKind::Exited { code }, place, what: "without MPI_Finalize".to_owned() };
+        connection.has_ended = true;
+        p.call_done(Call::Fail(Box::new(error)));
+        return;
+    }
+    if p.in_vain.get() > SimSpan::ZERO {
+        p.job.idled_in_vain(p.rank, p.in_vain.get());
+    }
+    p.job.ended(p.rank, code, orderly);
+    p.ended();
+    let endings: Endings = p.job.endings();
+    let text = postcard::to_stdvec(&endings).expect("the results have a known length");
+    connection.outbox.ending(&text);
+    connection.has_ended = true;
+    p.call_done(Call::Finish);
+}

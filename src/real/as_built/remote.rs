@@ -1,0 +1,241 @@
+//! Rank in a process of its own, as the engine sees it.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use mcpsim_core::rank::{
+    COMPLETE, Call, Describe, FailureKind, Message, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
+    Served,
+};
+
+use super::launch::RankProcesses;
+use super::memory::{Area, ProcessTurn};
+use super::reader::BoxReader;
+use super::wire::{FromRank, ToRank};
+use super::writer::BoxWriter;
+use crate::process::{Endings, Job};
+
+/// Time between two looks whether the process still exists.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Connection of the simulator to the process of a rank.
+struct RankLink {
+    rank: Rank,
+    area: Area,
+    reader: BoxReader,
+    processes: Arc<RankProcesses>,
+    /// Reason why the process can no longer answer.
+    lost: Option<ProgramError>,
+}
+
+impl RankLink {
+    /// Waits until the process has passed calls. Calls from position `from` of the outbox are read next.
+    fn wait(&mut self, from: u64) {
+        while self.lost.is_none() {
+            if self.area.wait(ProcessTurn::Simulator, LOOK) {
+                let written = self.area.control().written.load(Ordering::Relaxed);
+                self.reader = BoxReader::new(self.area.outbox(), from, written);
+                return;
+            }
+            let attached = self.area.control().process.load(Ordering::Acquire);
+            // The process may have passed calls just before its end.
+            if let Some(error) = self.processes.ended(self.rank, attached)
+                && !self.area.wait(ProcessTurn::Simulator, Duration::ZERO)
+            {
+                self.lost = Some(error);
+            }
+        }
+    }
+
+    /// Passes `message` to the process.
+    fn tell(&mut self, message: &ToRank<'_>) {
+        let mut inbox = BoxWriter::new(self.area.inbox(), self.area.room(), 0);
+        inbox.message_of_simulator(message);
+        if inbox.is_full {
+            let what = format!("a message is longer than {} bytes", self.area.room());
+            self.lost = Some(ProgramError { kind: FailureKind::NoRoom, place: String::new(), what });
+            return;
+        }
+        self.area.control().answered.store(inbox.length, Ordering::Relaxed);
+        self.area.pass(ProcessTurn::Process);
+    }
+
+    fn next(&mut self) -> Option<FromRank> {
+        if self.lost.is_some() { None } else { self.reader.message_of_rank(static_name) }
+    }
+
+    /// Passes `message`, and reads the process's answer behind the calls that the engine has not yet executed.
+    fn ask(&mut self, message: &ToRank<'_>) -> Option<FromRank> {
+        let written = self.area.control().written.load(Ordering::Relaxed);
+        let unread = self.reader.rest();
+        self.tell(message);
+        self.wait(written);
+        let answer = self.next();
+        self.reader = unread;
+        answer
+    }
+
+    fn failure(&self) -> Call {
+        Call::Fail(Box::new(self.lost.clone().unwrap_or_default()))
+    }
+}
+
+/// Returns a static text equal to `name`. There are few names, those of MPI functions.
+fn static_name(name: &str) -> &'static str {
+    static NAMES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    match names.get(name) {
+        Some(known) => known,
+        None => {
+            let known: &'static str = Box::leak(name.to_owned().into_boxed_str());
+            names.insert(known);
+            known
+        }
+    }
+}
+
+/// A rank in a process of its own.
+pub struct RemoteProgram {
+    link: Arc<Mutex<RankLink>>,
+    job: Arc<Job>,
+    /// For each request identifier of the rank, the engine's.
+    names: Vec<RequestId>,
+    /// Identifier of the rank for the request that the engine's present call starts.
+    starting: Option<RequestId>,
+    function: &'static str,
+    has_begun: bool,
+}
+
+fn lock(link: &Mutex<RankLink>) -> MutexGuard<'_, RankLink> {
+    link.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl RemoteProgram {
+    /// Creates the rank `rank`, whose process uses `area`.
+    pub(super) fn new(rank: Rank, area: Area, processes: Arc<RankProcesses>, job: Arc<Job>) -> Self {
+        let reader = BoxReader::new(area.outbox(), 0, 0);
+        let link = RankLink { rank, area, reader, processes, lost: None };
+        RemoteProgram {
+            link: Arc::new(Mutex::new(link)),
+            job,
+            names: Vec::new(),
+            starting: None,
+            function: "",
+            has_begun: false,
+        }
+    }
+
+    fn named(&self, requests: Requests) -> Requests {
+        requests.into_iter().map(|id| self.name(id)).collect()
+    }
+
+    fn name(&self, id: RequestId) -> RequestId {
+        if id == COMPLETE { COMPLETE } else { self.names.get(id as usize).copied().unwrap_or(COMPLETE) }
+    }
+
+    /// Replaces the rank's request identifiers in `call` by the engine's.
+    fn translated(&self, call: Call) -> Call {
+        match call {
+            Call::WaitAll(requests) => Call::WaitAll(self.named(requests)),
+            Call::Complete(requests) => Call::Complete(self.named(requests)),
+            Call::WaitAny(requests) => Call::WaitAny(self.named(requests)),
+            Call::Test { requests, which, poll } => Call::Test { requests: self.named(requests), which, poll },
+            Call::Cancel(id) => Call::Cancel(self.name(id)),
+            other => other,
+        }
+    }
+}
+
+impl Program for RemoteProgram {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        if let (Some(id), &ReplyKind::Started(engine)) = (self.starting.take(), &reply.kind) {
+            let id = id as usize;
+            if self.names.len() <= id {
+                self.names.resize(id + 1, COMPLETE);
+            }
+            self.names[id] = engine;
+        }
+        let shared = self.link.clone();
+        let mut link = lock(&shared);
+        if !std::mem::replace(&mut self.has_begun, true) {
+            link.wait(0);
+        }
+        let mut reply = Some(reply);
+        loop {
+            match link.next() {
+                Some(FromRank::Function(name)) => self.function = static_name(&name),
+                Some(FromRank::Starts(id, call)) => {
+                    self.starting = Some(id);
+                    return call;
+                }
+                Some(FromRank::Strand(number, id)) => {
+                    self.starting = Some(id);
+                    return Call::Start(Box::new(RemoteStrand { link: shared.clone(), number, name: self.function }));
+                }
+                Some(FromRank::Call(call)) => return self.translated(call),
+                Some(FromRank::Ending(text)) => {
+                    let endings: Endings = postcard::from_bytes(&text).expect("both processes are of one version");
+                    self.job.add_endings(endings);
+                }
+                Some(FromRank::Answers(_)) => unreachable!("answers follow a message in the service context"),
+                None if link.lost.is_some() => return link.failure(),
+                None => {
+                    let reply = reply.take().expect("the process passes at least one call");
+                    link.tell(&ToRank::Reply(reply));
+                    link.wait(0);
+                }
+            }
+        }
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        if let Some(FromRank::Answers(given)) = lock(&self.link).ask(&ToRank::Serve(message)) {
+            answers.extend(given);
+        }
+    }
+}
+
+impl Drop for RemoteProgram {
+    fn drop(&mut self) {
+        let mut link = lock(&self.link);
+        if link.lost.is_none() && self.has_begun {
+            link.tell(&ToRank::End);
+        }
+    }
+}
+
+impl Describe for RemoteProgram {
+    fn call_name(&self) -> Option<&'static str> {
+        (!self.function.is_empty()).then_some(self.function)
+    }
+
+    fn position(&self) -> Option<String> {
+        self.call_name().map(str::to_owned)
+    }
+}
+
+/// A strand of a rank in a process of its own.
+struct RemoteStrand {
+    link: Arc<Mutex<RankLink>>,
+    number: u32,
+    name: &'static str,
+}
+
+impl Program for RemoteStrand {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let mut link = lock(&self.link);
+        match link.ask(&ToRank::Strand(self.number, reply)) {
+            Some(FromRank::Call(call)) => call,
+            _ => link.failure(),
+        }
+    }
+}
+
+impl Describe for RemoteStrand {
+    fn position(&self) -> Option<String> {
+        Some(self.name.to_owned())
+    }
+}

@@ -1,0 +1,122 @@
+//! Simulation runs of MPI programs as built, with one operating-system process per rank.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::as_built::{Launched, Launcher, MpiLibrary, Pinned, RankSetup, library_of};
+use crate::cc::{CodeOrigin, ProgramFile};
+use crate::engine::{RankPrograms, RunOptions, Screen, Simulation};
+use crate::loader::{self, FileKind};
+use crate::platform::MemoryShares;
+use crate::process::{ComputeMode, Endings, Job, JobProgram, ProcessNumbers, Started};
+use crate::rank::{Mailboxes, Program, Rank, RunAhead};
+use crate::trace::Header;
+
+use super::conduct::{Conduct, Prediction};
+use super::error::PredictError;
+use super::host::processor_name;
+use super::real::{Printed, arguments, conclude, described, environment, explained, notes, with_variables};
+use super::record;
+use super::resolved::{RULES, Resolved};
+
+/// Returns the MPI library of the program `file`, if its ranks run as processes: the program was built for a real MPI
+/// library.
+///
+/// # Errors
+/// The run needs what ranks as processes lack.
+pub(super) fn library(run: &Resolved, file: &ProgramFile) -> Result<Option<MpiLibrary>, PredictError> {
+    let CodeOrigin::Binary(path) = &file.code else { return Ok(None) };
+    let Some((bytes, library)) = library_of(path) else { return Ok(None) };
+    if loader::is_program(&bytes) != FileKind::Unmarked {
+        return Ok(None);
+    }
+    if file.others.is_some() {
+        let name = &run.typed;
+        return Err(PredictError::input(format!(
+            "{name}: expected one program; several programs as built cannot yet run together"
+        )));
+    }
+    Ok(Some(library))
+}
+
+/// Returns the file that the program name `path` denotes: the shell's search for names without a slash.
+fn found(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Simulates the program of `run`, whose MPI library is `library`.
+pub(super) fn simulate(
+    run: &Resolved,
+    file: &ProgramFile,
+    library: MpiLibrary,
+    conduct: Conduct<'_>,
+) -> Result<Option<Prediction>, PredictError> {
+    let Conduct { processes, console, .. } = conduct;
+    let settings = &run.settings;
+    if processes.count() > 1 {
+        let name = &run.typed;
+        return Err(PredictError::input(format!(
+            "{name} runs as built, with a process per rank: expected mcpsim in one host process, without mpirun"
+        )));
+    }
+    let CodeOrigin::Binary(path) = &file.code else { unreachable!("a program as built is a file") };
+    let (platform, sites, labels) = described(run, file)?;
+    let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
+    let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
+    let simulation = Simulation::new(&platform, sites.clone(), options, labels);
+    let details = settings.details;
+    let ahead = simulation.workers() > 1 && !details.functions && !details.sites;
+    let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
+    let program = JobProgram {
+        image: None,
+        arguments: arguments(file, &run.typed)?,
+        environment: with_variables(&environment(false), file),
+        directory: None,
+        ranks: sites.len() as u32,
+    };
+    let memory = MemoryShares::new(&platform, &sites);
+    let share = |rank: Rank| memory.part(sites[rank as usize]);
+    let started = Started { numbers: ProcessNumbers::of(std::process::id() as i32), states_buffers };
+    let output = Box::new(Printed(console.clone()));
+    let job = Job::new(vec![program], platform.clone(), sites.clone(), share, started, settings.job.clone(), output);
+    let job = Arc::new(job);
+    let mut setup = RankSetup::new(platform_text(run)?, sites.clone(), &settings.job);
+    setup.memory_bound = settings.memory_bound.map(|part| part.of_one());
+    setup.states_buffers = states_buffers;
+    let pinned = (simulation.workers() == 1).then(Pinned::to_one_core).flatten();
+    let launcher = Launcher { program: &found(path), library, setup: &setup, job: job.clone() };
+    let launched: Launched = launcher.start().map_err(|error| PredictError::input(error.to_string()))?;
+    let is_measured = settings.job.compute == ComputeMode::Measure;
+    let header = Header {
+        factors: if is_measured { platform.code_factors(&sites) } else { Vec::new() },
+        ..record::header(&platform, sites.len(), &file.title(), settings.model.name(), settings.seed)
+    };
+    let screen: &dyn Screen = &**console;
+    let in_advance =
+        |rank| -> Box<dyn Program> { Box::new(RunAhead::new(launched.program(rank), rank, mailboxes.clone())) };
+    let programs: &dyn RankPrograms = if ahead { &in_advance } else { &launched };
+    let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
+    // The processes end, and their output is complete.
+    drop(launched);
+    drop(pinned);
+    let endings = Endings::merge(vec![job.endings()]);
+    let ran = explained(ran, &endings, endings.unfinalised.clone());
+    let Some((mut outcome, trace)) = ran? else { return Ok(None) };
+    if is_measured && platform.core.scale_factor.is_none() {
+        outcome.host.stands_for_target = Some(processor_name());
+    }
+    let exit_code = conclude(&mut outcome, &endings, settings.job.checks);
+    Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
+}
+
+/// Returns the text of the run's platform with absolute paths, and the text of its file of selection rules.
+fn platform_text(run: &Resolved) -> Result<(String, Option<String>), PredictError> {
+    let tables = run.portable_tables();
+    let table = tables.get("platform").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    let text = toml::to_string(&table).map_err(|error| PredictError::input(format!("the platform: {error}")))?;
+    let rules = run.platform_files.iter().find(|(key, _)| key == RULES);
+    let read = |path: &PathBuf| {
+        std::fs::read_to_string(path).map_err(|error| PredictError::input(format!("{}: {error}", path.display())))
+    };
+    Ok((text, rules.map(|(_, path)| read(path)).transpose()?))
+}

@@ -1,0 +1,134 @@
+//! Tests of programs as built for real MPI libraries: the same output and prediction as programs that `mcpsim cc` builds.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::real::{compile, directory, file, names, real_mpis, run, told};
+use crate::support::{Ran, is_full, is_there, optional};
+
+/// Programs that a short test run compares.
+const SHORT: [&str; 9] = [
+    "coll_nonblocking.c",
+    "coll_user.c",
+    "comm_attr.c",
+    "comm_make.c",
+    "env_requests.c",
+    "pt2pt_probe.c",
+    "rma_atomic.c",
+    "topo_graph.c",
+    "type_contents.c",
+];
+
+/// Programs that test what libraries of other versions lack, or shared memory.
+const OTHER: [&str; 6] =
+    ["env_errors.c", "env_info.c", "tools.c", "rma_windows.c", "strict_rma_shared.c", "strict_rma_wrong.c"];
+
+/// Builds the libraries that processes of ranks load. Cargo builds libraries of this kind for no test.
+fn libraries() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--locked", "--quiet"]);
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        let status = cargo.args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich"]).status().unwrap();
+        assert!(status.success(), "the libraries of programs as built do not compile");
+    });
+}
+
+fn sorted(ran: &Ran) -> Vec<&str> {
+    let mut lines: Vec<&str> = ran.stdout.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn programs_as_built_do_what_programs_built_for_fibers_do() {
+    libraries();
+    let full = is_full("all programs of tests/mpi as built");
+    let workshop = directory();
+    for name in names("tests/mpi", ".c") {
+        let wanted = SHORT.contains(&name.as_str()) || full && !OTHER.contains(&name.as_str());
+        if !wanted {
+            continue;
+        }
+        let (source, fibers) = (file(&format!("tests/mpi/{name}")), workshop.path().join(format!("{name}.fibers")));
+        compile(&source, "-w", &fibers).unwrap();
+        let expected = run(&fibers, "--nct 2,1,2", "");
+        for mpi in real_mpis() {
+            let built = workshop.path().join(format!("{name}.{}", mpi.compiler()));
+            mpi.compile(&source, &built).unwrap();
+            let ran = run(&built, "--nct 2,1,2", "");
+            assert_eq!(ran.code, Some(0), "{}", told(&format!("{name} of {}", mpi.compiler()), &ran));
+            assert_eq!(sorted(&ran), sorted(&expected), "{name} of {}", mpi.compiler());
+        }
+    }
+}
+
+/// Returns the predicted time and the message counts of a run.
+fn predicted(program: &Path) -> Vec<String> {
+    let json = program.with_extension("json");
+    let ran = run(program, &format!("--nct 2,1,2 --json {}", json.display()), "");
+    assert_eq!(ran.code, Some(0), "{}", told("a run", &ran));
+    let text = std::fs::read_to_string(json).unwrap();
+    let outcome: serde_json::Value = serde_json::from_str(&text).unwrap();
+    vec![outcome["predicted_ps"].to_string(), outcome["messages"].to_string()]
+}
+
+#[test]
+fn predictions_are_those_of_fibers() {
+    libraries();
+    let workshop = directory();
+    let source = file("tests/real/as_built.c");
+    let fibers = workshop.path().join("fibers");
+    compile(&source, "", &fibers).unwrap();
+    for mpi in real_mpis() {
+        let built = workshop.path().join(mpi.compiler().replace('.', "-"));
+        mpi.compile(&source, &built).unwrap();
+        assert_eq!(predicted(&built), predicted(&fibers), "{}", mpi.compiler());
+    }
+}
+
+#[test]
+fn binaries_of_a_distribution_run() {
+    libraries();
+    for name in ["NPopenmpi", "NPmpich2"] {
+        if !is_there(name) {
+            optional(name);
+            continue;
+        }
+        let found = std::env::var_os("PATH").unwrap();
+        let path = std::env::split_paths(&found).map(|place| place.join(name)).find(|path| path.is_file()).unwrap();
+        let workshop = directory();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+        command.current_dir(workshop.path()).args(["--compute", "skip", "--nct", "1,1,2", "--quiet"]).arg(path);
+        let ran = crate::real::limited(command.args(["--", "-n", "4", "-u", "64"]));
+        assert_eq!(ran.code, Some(0), "{}", told(name, &ran));
+        assert!(ran.stderr.contains("64 bytes") || ran.stdout.contains("64 bytes"), "{}", told(name, &ran));
+    }
+}
+
+#[test]
+fn ends_of_processes_are_reported() {
+    libraries();
+    let workshop = directory();
+    let source = file("tests/real/as_built_ends.c");
+    for mpi in real_mpis() {
+        let built = workshop.path().join(mpi.compiler());
+        mpi.compile(&source, &built).unwrap();
+        for (argument, code, said) in [
+            ("crash", 4, "rank 1 crashed with signal 11 (SIGSEGV)"),
+            ("exit", 1, "without MPI_Finalize"),
+            ("code", 5, "rank 1 ended with exit code 5"),
+            ("file", 1, "MPI_File_open"),
+            ("deadlock", 3, "deadlock"),
+            ("nothing", 1, "without a call of an MPI function that mcpsim replaces"),
+        ] {
+            let ran = run(&built, "--nct 1,1,2", argument);
+            let text = told(argument, &ran);
+            assert!(ran.code == Some(code) && ran.stderr.contains(said), "{text}");
+        }
+    }
+}
