@@ -17,6 +17,7 @@ pub const KEYS: &[(&str, Values)] = &[
         &[
             ("contention", &["\"ideal\"", "\"share\"", "\"queue\"", "\"fair\"", "\"measured\""]),
             ("loads", &["[1, 2, 4]"]),
+            ("ranks_per_node", &["[1, 2, 4]"]),
             ("latency", &["\"1 us\"", "\"3 us\"", "[\"1 us\", \"1.5 us\", \"2 us\"]"]),
             ("bandwidth", &["\"1 GB/s\"", "\"3.7 GB/s\"", "[\"2 GB/s\", \"1 GB/s\", \"500 MB/s\"]"]),
             ("eager_threshold", &["0", "1000", "\"64 KiB\""]),
@@ -77,6 +78,7 @@ pub const KEYS: &[(&str, Values)] = &[
             ("cache", &["\"4 MB\"", "\"64 KiB\""]),
             ("copy_bandwidth", &["\"6 GB/s\""]),
             ("copy_traffic", &["3"]),
+            ("cache_replacement", &["\"random\"", "\"least_recent\""]),
         ],
     ),
     ("node", &[("memory_bandwidth", &["\"12 GB/s\""]), ("copy_bandwidth", &["\"8 GB/s\""])]),
@@ -91,6 +93,15 @@ pub const KEYS: &[(&str, Values)] = &[
                     "[{ about = \"slow\", only = [0], rate = 0.8, memory = 0.9, slowdown = [1.1, 1.3] }]",
                     "[{ only = [1], adapter = 0.5 }]",
                     "[{ cmp = 0, rate = 0.7 }]",
+                ],
+            ),
+            (
+                "network",
+                &[
+                    "{ topology = \"torus\", dimensions = [2], bandwidth = \"2 GB/s\", latency = \"300 ns\" }",
+                    "{ topology = \"mesh\", dimensions = [3], bandwidth = \"2 GB/s\", switch_latency = \"300 ns\" }",
+                    "{ topology = \"fat_tree\", down = [2, 2], up = [1], bandwidth = \"1 GB/s\", latency = \"1 us\" }",
+                    "{ topology = \"torus\", dimensions = [5], bandwidth = \"2 GB/s\", latency = \"100 ns\" }",
                 ],
             ),
             ("pairs", &["{ file = \"pairs.toml\" }"]),
