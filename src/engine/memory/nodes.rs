@@ -214,7 +214,7 @@ impl NodeMemory {
         let first_domain = capacity.len();
         capacity.extend(in_domains.iter().map(|_| of_domain * WEIGHT));
         let parts = copies.map_or(1, |copies| parts(copies.replacement));
-        capacity.iter_mut().for_each(|capacity| *capacity *= parts);
+        capacity.iter_mut().for_each(|capacity| *capacity = capacity.saturating_mul(parts));
         let mut node = NodeShares::new(capacity, first_domain, WEIGHT * parts, copy_weights, factor);
         let mut of_cmps = vec![0; self.cmps as usize];
         ranks.iter().for_each(|(_, site)| of_cmps[site.cmp as usize] += 1);
