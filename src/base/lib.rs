@@ -1,4 +1,4 @@
-//! What all parts of mcpsim share: units, input files, the target machine as values, statistics of a run, and the
+//! Foundation of all other packages: units, input files, the target machine as values, statistics of a run, and the
 //! interface between ranks and the engine.
 //!
 //! The modules are listed in the order of their dependence: a module uses only those above it.

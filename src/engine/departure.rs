@@ -15,12 +15,12 @@ use super::lp::LogicalProcess;
 use super::resource::flows::{BundleIndex, BundleKey};
 use super::state::TargetRank;
 
-/// Resource that carries a transfer, as decided at the sender.
+/// Resource that carries a transfer. The sender decides.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Carrier {
     /// A port, with the load of the port when the transfer started.
     Port { load: u32 },
-    /// The copying core, under `fair` within a node.
+    /// The core that copies the message, under `fair` within a node.
     Core,
     /// The queues of the adapters that `turn` selects.
     Adapter { turn: u8 },
@@ -37,7 +37,7 @@ pub(super) struct Passage {
 }
 
 impl Passage {
-    /// Returns the passage of a transfer that passed a port with this load.
+    /// Returns the passage of a transfer through a port with the load `load`.
     #[inline(always)]
     pub fn of_port(load: u32) -> Self {
         Passage { carrier: Carrier::Port { load }, delayed_by: None }
@@ -146,8 +146,7 @@ impl LogicalProcess<'_> {
         self.leave_otherwise(target, (level, row), &leaving);
     }
 
-    /// Handles [`LogicalProcess::leave`] for the request of a rendezvous, in the `fair` contention model, and with
-    /// delays.
+    /// General case of [`LogicalProcess::leave`]: requests of rendezvous, the `fair` contention model, and delays.
     #[inline(never)]
     fn leave_otherwise(&mut self, target: &mut TargetRank, (level, row): (Level, &Row), leaving: &LeavingMessage) {
         let &LeavingMessage { to, message, left, start, head, bundle, sequence } = leaving;

@@ -270,8 +270,8 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// The head of a transfer has come by the event `key`; it left at `left`. Gives what is known of its
-    /// end, and what has held it up, if its end is known.
+    /// Handles the arrival of a transfer's head by the event `key`. The head left at `left`. Returns the known facts
+    /// about the end of the transfer, and its delays if the end is known.
     pub fn land(
         &mut self,
         key: EventKey,

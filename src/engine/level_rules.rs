@@ -1,36 +1,37 @@
-//! Rules of the messages of a level, which follow from the platform and are fixed for a run.
+//! Rules for the messages of a level. They follow from the platform and are fixed for a run.
 
 use mcpsim_base::platform::{Contention, Level, Platform};
 use mcpsim_base::units::{Bytes, SimSpan};
 
-/// Rules of the messages of a level.
+/// Rules for the messages of a level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LevelRules {
     pub least_latency: SimSpan,
-    /// Transfers share resources over time.
+    /// True if transfers share resources over time.
     pub is_fair: bool,
-    /// Transfers are flows or pass queues of adapters.
+    /// True if transfers are flows or pass queues of adapters.
     pub has_flows: bool,
-    /// Transfers pass ports or nothing, and nothing else delays them.
+    /// True if only ports can delay transfers.
     pub has_ports_only: bool,
-    /// The sender has no resource that depends on the order of departures.
+    /// True if no resource of the sender depends on the order of departures.
     pub portless: bool,
-    /// The arrival time of a message's head is independent of load.
+    /// True if the arrival time of a message's head is independent of load.
     pub head_known: bool,
-    /// Greatest size of messages that the core of the sender copies, or of the receiver; `None`: the core copies none.
+    /// Greatest size of messages that the core of the sender copies; `None`: it copies no messages.
     pub copied_by_sender: Option<Bytes>,
+    /// Greatest size of messages that the core of the receiver copies; `None`: it copies no messages.
     pub copied_by_receiver: Option<Bytes>,
 }
 
 impl LevelRules {
-    /// Creates the rules of `level`. `delays` states whether messages can take longer than their link states.
+    /// Creates the rules of `level`. `delays` is true if messages can take longer than their link states.
     pub fn new(platform: &Platform, level: Level, delays: bool) -> Self {
         let link = platform.link(level);
         let (contention, is_fair) = (link.contention(), is_fair(platform, level));
         let copies = link.occupancy().copies;
         let has_flows = is_fair && level == Level::InterNode;
         let head_known = contention.head_is_known() && !(is_fair && (copies.by_sender() || has_flows));
-        // Between nodes cores copy only eager messages.
+        // Between nodes, cores copy only eager messages.
         let limit = if level == Level::InterNode { link.eager_threshold() } else { Bytes::MAX };
         LevelRules {
             least_latency: platform.least_latency(level),

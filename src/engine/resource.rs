@@ -1,16 +1,17 @@
-//! Resources that transfers, copies and computing blocks hold for some time. This module knows no ranks and no messages.
+//! Resources that transfers, copies and computing blocks hold for some time. This module does not use ranks or
+//! messages.
 //!
 //! A resource has one of three disciplines:
 //!
-//! | discipline | module | the end of a use is known |
+//! | discipline | module | time at which the end of a use is known |
 //! |---|---|---|
-//! | once: the load is judged when the use starts | `once` | when it starts |
-//! | first in, first out | `fifo` | when it arrives |
-//! | max-min: uses share over time | `shares`, `flows`, `code_clock` | when it is the next to end |
+//! | once: the load is judged at the start of the use | `once` | start of the use |
+//! | first in, first out | `fifo` | arrival of the use |
+//! | max-min: uses share over time | `shares`, `flows`, `code_clock` | when the use is the next to end |
 //!
 //! `shares` has the resources of one owner and finds all rates at each event, by progressive filling: the rates of all
-//! uses rise together. `flows` has resources of several workers, which know each other's levels only between windows. It
-//! finds the levels at slots, one resource at a time (`flows::filling`), in supersteps until the levels settle. Both
+//! uses rise together. `flows` has resources of several workers, which know each other's levels only between windows.
+//! It finds the levels at slots, one resource at a time (`flows::filling`), in supersteps until the levels settle. Both
 //! find the same max-min rates; a test of `shares` compares them. `code_clock` has one resource whose speed depends on
 //! the number of uses.
 

@@ -1,4 +1,4 @@
-//! Binary interface of MPICH, and of the libraries that share it: handles are integers.
+//! Binary interface of MPICH and of compatible libraries. Handles are integers.
 
 use std::ffi::{c_int, c_void};
 
@@ -7,7 +7,7 @@ use mcpsim_core::mpi::abi::Status;
 
 use crate::convert::HandleClass;
 
-/// Handle of an object.
+/// Handle of an MPI object: an integer.
 pub type Raw = c_int;
 
 pub use MpichStatus as RawStatus;
@@ -180,7 +180,7 @@ pub fn buffer_in(buffer: *mut c_void) -> *mut c_void {
     if buffer as isize == -1 { standard::MPI_IN_PLACE as *mut c_void } else { buffer }
 }
 
-/// Variable that points to itself, as an address that no array of weights has.
+/// Pointer to a variable of the library, which differs from the address of each array of weights.
 #[repr(transparent)]
 pub struct WeightsAddress(*const c_int);
 
@@ -211,7 +211,7 @@ pub fn weights_in(weights: *mut c_int) -> *mut c_int {
     }
 }
 
-/// MPI_DUP_FN, which copies an attribute.
+/// MPI_DUP_FN: copies an attribute.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPIR_Dup_fn(
     _: c_int,
@@ -229,12 +229,12 @@ pub unsafe extern "C" fn MPIR_Dup_fn(
     0
 }
 
-/// Returns the standard constant for a predefined copy function.
+/// Returns the standard constant for the address of a predefined copy function.
 pub fn copy_kind(function: usize) -> Option<usize> {
     (function == 0).then_some(standard::MPI_NULL_COPY_FN)
 }
 
-/// Returns true for a predefined delete function without an address.
+/// Returns true for a predefined delete function that is a constant without code.
 pub fn is_null_delete(function: usize) -> bool {
     function == 0
 }

@@ -1,5 +1,5 @@
-//! Binary interface of Open MPI 4: a handle is the address of an object, and the objects of predefined handles are
-//! variables that executables copy. Their sizes must therefore be the original ones.
+//! Binary interface of Open MPI 4. A handle is the address of an object. The objects of predefined handles are
+//! variables, which executables may copy, so each variable must have its original size.
 
 use std::ffi::{CStr, c_int};
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use mcpsim_core::mpi::abi::Status;
 
 use crate::convert::HandleClass;
 
-/// Handle of an object.
+/// Handle of an MPI object: an address.
 pub type Raw = usize;
 
 pub use OpenMpiStatus as RawStatus;
@@ -201,7 +201,8 @@ fn addresses() -> &'static [usize; standard::FIRST_USER] {
     KNOWN.get_or_init(|| {
         let mut all = Box::new([0; standard::FIRST_USER]);
         for (name, handle) in PREDEFINED.iter().filter(|(_, handle)| *handle != 0) {
-            // SAFETY: the name ends with a zero byte. The executable may have a copy of the object, whose address counts.
+            // SAFETY: the name ends with a zero byte. If the executable has a copy of the object, the address of the
+            // copy is the handle.
             let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
             all[*handle] = address;
         }
@@ -273,12 +274,13 @@ copies! {
     OMPI_C_MPI_DUP_FN OMPI_C_MPI_NULL_COPY_FN OMPI_C_MPI_NULL_DELETE_FN
 }
 
-/// Returns the standard constant for a predefined copy function. The functions of the program have other addresses.
+/// Returns the standard constant for the address of a predefined copy function: never, because the predefined
+/// functions are real functions.
 pub fn copy_kind(_: usize) -> Option<usize> {
     None
 }
 
-/// Returns true for a predefined delete function without an address.
+/// Returns true for a predefined delete function that is a constant without code: never.
 pub fn is_null_delete(_: usize) -> bool {
     false
 }

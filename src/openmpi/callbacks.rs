@@ -1,4 +1,4 @@
-//! Functions of the program that the library calls, behind functions with the standard signature.
+//! Callbacks of the program, wrapped in functions with the standard signature.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use mcpsim_real::mpi_api::find;
 use crate::abi::*;
 use crate::convert::*;
 
-/// Number of distinct reduction functions and error handlers of a program.
+/// Greatest number of distinct reduction functions, and of distinct error handlers, of a program.
 const CALLBACKS: usize = 64;
 
 static OPERATIONS: Mutex<[usize; CALLBACKS]> = Mutex::new([0; CALLBACKS]);

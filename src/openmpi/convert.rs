@@ -1,5 +1,5 @@
-//! Conversions between a binary interface and the standard one that `mpi_api` has. The tables of the binary interface
-//! are in the module `abi` of each library.
+//! Conversions between a binary interface and the standard one of `mpi_api`. The module `abi` of each library has the
+//! tables of its binary interface.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,7 +39,7 @@ pub fn target(known: &AtomicUsize, name: &str) -> usize {
     }
 }
 
-/// Ends the run, because the program has called the function `name`, which mcpsim lacks.
+/// Ends the run, because the program has called the unsupported function `name`.
 #[cold]
 pub fn absent(name: &str) -> c_int {
     needs_rank();
@@ -57,7 +57,7 @@ fn mapped(table: &[(c_int, c_int)], value: c_int) -> c_int {
     table.iter().find(|pair| pair.0 == value).map_or(value, |pair| pair.1)
 }
 
-/// Reverse of [`mapped`].
+/// Inverse of [`mapped`].
 fn mapped_back(table: &[(c_int, c_int)], value: c_int) -> c_int {
     table.iter().find(|pair| pair.1 == value).map_or(value, |pair| pair.0)
 }
@@ -101,7 +101,7 @@ pub fn error_out(code: c_int) -> c_int {
     if code == 0 { 0 } else { error_back(code) }
 }
 
-/// Converts a set of assertions. Bits without a meaning keep a value that is no assertion.
+/// Converts a set of assertions. Unknown bits become a bit that is no assertion, so that `mpi_api` rejects them.
 pub fn assertion_in(bits: c_int) -> c_int {
     let known = ASSERTIONS.iter().filter(|pair| bits & pair.0 != 0);
     let (meant, converted) = known.fold((0, 0), |(meant, all), pair| (meant | pair.0, all | pair.1));
@@ -208,7 +208,7 @@ pub unsafe fn text_out(text: &[c_char], at: *mut c_char, length: *mut c_int, roo
     }
 }
 
-/// Converts the values of predefined attributes that are constants.
+/// Converts the value of a predefined attribute if the value is a constant.
 pub unsafe fn attribute_out(key: c_int, value: *mut c_void) {
     let table: &[(c_int, c_int)] = match key {
         standard::MPI_HOST | standard::MPI_IO => &RANKS,

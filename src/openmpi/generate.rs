@@ -1,6 +1,6 @@
 //! Generator of the MPI functions of a binary interface, from the prototypes in `mcpsim_functions.h`.
 //!
-//! The kind of an argument follows from its type and its name in the MPI standard. Each generated function converts its
+//! The type of an argument and its name in the MPI standard give its kind. Each generated function converts its
 //! arguments, calls the function of `mpi_api` with the same name, and converts the results.
 
 use std::fmt::Write as _;
@@ -25,7 +25,7 @@ const SPECIAL: [&str; 16] = [
     "Info_create_env",
 ];
 
-/// Functions whose handle argument behind a pointer is input and output.
+/// Functions with a pointer to a handle that is both input and output.
 const UPDATES: [&str; 22] = [
     "Wait",
     "Test",
@@ -148,7 +148,7 @@ struct Body {
     after: String,
 }
 
-/// Number of elements of the array `name` in the function `of`.
+/// Name of the argument with the number of elements of the array `name` in the function `of`.
 fn length(of: &Prototype, name: &str) -> Option<String> {
     let has = |wanted: &str| of.arguments.iter().any(|argument| argument.name == wanted);
     let of_name = match name {
@@ -162,7 +162,7 @@ fn length(of: &Prototype, name: &str) -> Option<String> {
     Some(of_name.to_owned())
 }
 
-/// Conversion of an integer argument by its name: function prefix in `convert`.
+/// Prefix of the functions in `convert` that convert an integer argument with this name.
 fn integer(of: &str, name: &str) -> Option<&'static str> {
     Some(match name {
         "source" | "dest" | "target_rank" | "root" | "rank_source" | "rank_dest" | "ranks1" | "ranks2" => "rank",
@@ -298,8 +298,8 @@ fn convert(of: &Prototype, argument: &Argument, body: &mut Body) {
     }
 }
 
-/// Returns the Rust source of all functions that `header` declares, and of functions named in `others`, which mcpsim
-/// lacks and which end the run with an error.
+/// Returns the Rust source of all functions that `header` declares. The functions named in `others` are unsupported and
+/// end the run with an error.
 pub fn source(header: &str, others: &str) -> String {
     let all = prototypes(header);
     let mut out = String::new();

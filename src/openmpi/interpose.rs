@@ -1,7 +1,8 @@
-//! Functions of the C library that show the simulated machine to the rank: clocks, sleeps, names and numbers of cores.
+//! Replacements for functions of the C library, with which a rank observes the simulated machine: clocks, sleeps, host
+//! name and number of cores.
 //!
-//! On other threads, and within MPI functions, the functions of the C library act. Before the first MPI call, clocks show
-//! the start of the run.
+//! Other threads and MPI functions use the functions of the C library. Before the first MPI call, clocks show the start
+//! of the run.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
@@ -12,11 +13,11 @@ use mcpsim_real::as_built::{EPOCH_SECONDS, is_rank_process, runs_rank_code};
 use mcpsim_real::process::replacement;
 
 thread_local! {
-    /// True while a replacement runs, which may call the function of the C library.
+    /// True while a replacement runs. Its own calls use the C library.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns the next definition of the function `name`, that of the C library.
+/// Returns the C library's definition of the function `name`, which is the next one in search order.
 fn next(known: &AtomicUsize, name: &CStr) -> usize {
     match known.load(Ordering::Relaxed) {
         0 => {
@@ -85,8 +86,8 @@ interposed! {
     get_nprocs_conf() -> c_int;
 }
 
-/// Returns the time in ns since the start of the run that clocks show before the first MPI call. Each query advances it,
-/// so that a loop that waits for a time ends.
+/// Returns the time since the start of the run, before the first MPI call of a rank. Each query advances this time by
+/// 1 ns, so that a loop that waits for a time ends.
 fn early() -> Option<libc::timespec> {
     static IS_RANK: OnceLock<bool> = OnceLock::new();
     static QUERIES: AtomicI64 = AtomicI64::new(0);

@@ -1,4 +1,4 @@
-//! mcpsim in place of Open MPI 4, for programs as built. mcpsim preloads the library into each process of a rank.
+//! Library that replaces Open MPI 4 for programs as built. mcpsim preloads it into the process of each rank.
 #![allow(unsafe_code, missing_docs, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::all)]
 
@@ -33,7 +33,7 @@ mod functions {
         };
     }
 
-    /// Queries of extensions, none of which mcpsim has.
+    /// Queries of extensions. mcpsim has no extensions.
     macro_rules! nothing {
         ($name:ident $profiling:ident) => {
             #[unsafe(no_mangle)]

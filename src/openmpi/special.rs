@@ -1,4 +1,4 @@
-//! Functions whose arguments need more than their names tell.
+//! Functions whose conversion does not follow from the names of their arguments.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -38,7 +38,8 @@ macro_rules! special {
 }
 
 thread_local! {
-    /// Communicators that a nonblocking duplication will store: the library's location and the program's.
+    /// Communicators of nonblocking duplications that have not completed: the location of the library's handle and that
+    /// of the program's handle.
     static DUPLICATES: RefCell<Vec<(*mut usize, *mut Raw)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -64,7 +65,7 @@ fn duplicate(to: *mut Raw) -> *mut usize {
     from
 }
 
-/// Converts the constants among the integers from which `datatype` was created.
+/// Converts constants in the integers from which `datatype` was created.
 pub unsafe fn contents_out(datatype: usize, integers: *mut c_int) {
     // SAFETY: the results have room, and the integers are those of the datatype.
     unsafe {
@@ -108,7 +109,7 @@ unsafe fn peers(comm: usize) -> c_int {
     }
 }
 
-/// Numbers of neighbours from which and to which a rank of `comm` exchanges data.
+/// Number of neighbours from which a rank of `comm` receives, and number of neighbours to which it sends.
 unsafe fn neighbours(comm: usize) -> (c_int, c_int) {
     // SAFETY: the results have room.
     unsafe {

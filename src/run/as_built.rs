@@ -23,7 +23,7 @@ use super::resolved::{RULES, Resolved};
 /// library.
 ///
 /// # Errors
-/// The run needs what ranks as processes lack.
+/// The run has several programs.
 pub(super) fn library(run: &Resolved, file: &ProgramFile) -> Result<Option<MpiLibrary>, PredictError> {
     let CodeOrigin::Binary(path) = &file.code else { return Ok(None) };
     let Some((bytes, library)) = library_of(path) else { return Ok(None) };

@@ -74,7 +74,7 @@ pub(super) trait Routes {
     fn switch(&self, node: u32) -> u32;
     /// Name of a switch in reports.
     fn switch_name(&self, switch: u32) -> String;
-    /// A number above the numbers of the links.
+    /// Upper bound of the numbers of links.
     fn link_end(&self) -> u32;
     /// Switches at both ends of a link; `None` if no link has the number.
     fn ends(&self, link: u32) -> Option<[u32; 2]>;

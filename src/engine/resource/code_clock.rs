@@ -1,34 +1,34 @@
-//! Real code that computes on a CMP: how many do so at a time says how fast all of them proceed.
+//! Speed of real code on a CMP, which depends on the number of blocks that compute at the same time.
 //!
-//! What of its time is memory's is not known of real code. The platform's `slowdown` has by how much all ranks of a
-//! CMP take longer where so many of them compute.
+//! The part of real code's time that memory bounds is unknown. The platform's `slowdown` states the factor of time by
+//! the number of computing ranks of a CMP.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::shares::Owner;
 
-/// The speed of a block that is alone: speeds are counted in parts of it.
+/// Speed of a block that computes alone. Other speeds are parts of this number.
 const FULL: u64 = 1 << 32;
 
-/// The blocks of code that are under way on a CMP, all at the same speed.
+/// Active blocks of code on a CMP. All blocks have the same speed.
 #[derive(Debug)]
 pub(crate) struct CodeClock {
-    /// The speed where 1, 2, … compute.
+    /// Speed by the number of computing blocks, from one block.
     speeds: Vec<u64>,
-    /// What each block has done that has been there from the beginning: speeds times picoseconds.
+    /// Integral of the speed over picoseconds during which blocks compute.
     clock: u128,
-    /// Until when that is right.
+    /// Time in picoseconds to which the clock has been advanced.
     now: u64,
-    /// How many blocks have begun, which orders those that end at once.
+    /// Number of started blocks. Blocks that end at the same time are ordered by start.
     begun: u64,
-    /// What the clock shows when a block has ended, its number, and whose it is.
+    /// Clock at the end of each block, number of the block, and owner.
     ends: BinaryHeap<Reverse<(u128, u64, Owner)>>,
 }
 
 impl CodeClock {
-    /// Of a CMP with so many ranks, which take `slowdown` times as long by how many compute; none, if that never
-    /// changes.
+    /// Creates the clock of a CMP with `ranks` ranks. `slowdown` is the factor of time by the number of computing
+    /// ranks. Returns `None` if the factor is constant.
     pub fn new(ranks: usize, slowdown: impl Fn(usize) -> f64) -> Option<CodeClock> {
         let speed = |ranks: usize| ((FULL as f64 * slowdown(1) / slowdown(ranks)).round() as u64).max(1);
         let speeds: Vec<u64> = (1..=ranks).map(speed).collect();
@@ -36,14 +36,14 @@ impl CodeClock {
         differ.then(|| CodeClock { speeds, clock: 0, now: 0, begun: 0, ends: BinaryHeap::new() })
     }
 
-    /// A block that takes `alone` picoseconds by itself begins at `time`, which is not before what came last.
+    /// Starts a block at `time` that takes `alone` picoseconds alone. Times of calls must not decrease.
     pub fn begin(&mut self, time: u64, alone: u64, owner: Owner) {
         self.pass(time);
         self.begun += 1;
         self.ends.push(Reverse((self.clock + u128::from(alone) * u128::from(FULL), self.begun, owner)));
     }
 
-    /// Adds whose blocks have ended at `time`, in the order in which these began.
+    /// Removes the blocks that have ended at `time`. Adds their owners to `owners` in the order of the starts.
     pub fn ended(&mut self, time: u64, owners: &mut Vec<Owner>) {
         self.pass(time);
         let mut ended = Vec::new();
@@ -57,7 +57,7 @@ impl CodeClock {
         owners.extend(ended.into_iter().map(|(_, owner)| owner));
     }
 
-    /// When the first of the blocks ends if none begins before, and whose it is.
+    /// Returns the end and the owner of the block that ends first, if no further block begins before.
     pub fn next(&self) -> Option<(u64, Owner)> {
         let &Reverse((mark, _, owner)) = self.ends.peek()?;
         let left = mark.saturating_sub(self.clock).div_ceil(u128::from(self.speed()));
@@ -82,7 +82,7 @@ impl CodeClock {
 mod tests {
     use super::*;
 
-    /// When blocks end that begin at these times and take so long alone; all times in ns.
+    /// Returns the end in ns of each block. A block has a start and a duration alone, both in ns.
     fn ends(slowdown: &[f64], blocks: &[(u64, u64)]) -> Vec<u64> {
         let mut clock = CodeClock::new(slowdown.len(), |ranks| slowdown[ranks - 1]).expect("it slows");
         let mut ends = vec![0; blocks.len()];
@@ -107,9 +107,10 @@ mod tests {
     fn blocks_are_slowed_by_those_that_are_under_way() {
         assert_eq!(ends(&[1.0, 2.0], &[(0, 1000)]), [1000]);
         assert_eq!(ends(&[1.0, 2.0], &[(0, 1000), (0, 1000)]), [2000; 2]);
-        // Alone for 400, then both at half speed: the first has its other 600 at 1600, and the second 600 of 1000.
+        // The first block is alone for 400, then both have half speed. At 1600 the first ends, with 600 of the second's
+        // 1000 done.
         assert_eq!(ends(&[1.0, 2.0], &[(0, 1000), (400, 1000)]), [1600, 2000]);
-        // Three at a quarter of their speed until the short one has ended at 400, then two at half of it.
+        // Three blocks have a quarter of the speed until the short one ends at 400. The other two then have half.
         assert_eq!(ends(&[1.0, 2.0, 4.0], &[(0, 100), (0, 300), (0, 300)]), [400, 800, 800]);
     }
 

@@ -1,14 +1,17 @@
-//! Transfers that share what they pass for as long as they are under way: flows over paths of resources, max-min fair.
+//! Max-min shares of transfers between nodes: flows over paths of resources.
 //!
-//! Knows nothing of ranks and messages: a flow has a bundle, a start, the time that it takes alone, and a ticket.
+//! This module does not use ranks or messages. A flow has a bundle, a start, the time that it takes alone, and a
+//! ticket.
 //!
-//! Each resource has a level, the rate that a flow may have there; a flow goes at the least of its path's levels and
-//! its pace. Levels change at slots only, see [`SlotGrid`]. All workers hear of a flow before the slot in which it
-//! starts, and count it from there, in that slot by the part of it that remains. A flow that ends leaves its share
-//! unused until the next slot. At a slot, those resources whose flows have changed find their level by water-filling,
-//! from the levels of others as they are; those whose flows feel a level that has moved by more than a tolerance do so
-//! in the next superstep, until none does. Then each flow that ends before the next slot is known, and when. Every sum
-//! is one of whole numbers, so that no order counts.
+//! Each resource has a level, the greatest rate of a flow there. The rate of a flow is the least of its pace and the
+//! levels of its path. Levels change only at slots, see [`SlotGrid`]. All workers receive the announcement of a flow
+//! before the slot in which it starts. They count the flow from this slot, where its weight is the part of the slot
+//! that remains. The share of a flow that ends remains unused until the next slot.
+//!
+//! At a slot, each resource whose flows have changed computes its level by water-filling from the current levels of
+//! other resources. If a level moves by more than a tolerance, resources whose flows it limits compute their levels in
+//! the next superstep. Supersteps end when no level moves further. All flows that end before the next slot are then
+//! known, with their ends. Sums are integer sums, so the results are independent of the order of summation.
 //!
 //! ```text
 //!         slot              slot              slot              slot
@@ -50,7 +53,7 @@ use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact}
 use tournament_tree::TournamentTree;
 pub(crate) use uplinks::GroupUplinks;
 
-/// What a worker tells another of flows.
+/// Message about flows from a worker to another worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum FlowUpdate {
     /// A flow will start at `head` and counts from `slot`, both in picoseconds.
@@ -61,16 +64,16 @@ pub(crate) enum FlowUpdate {
     Level { resource: u64, level: u64 },
 }
 
-/// What of the machine flows need.
+/// Parameters of flows.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowConfig {
     /// The first node of each worker.
     pub first_node: Vec<u32>,
-    /// This worker.
+    /// Index of this worker.
     pub me: u32,
     pub occupancy: Occupancy,
     pub grid: SlotGrid,
-    /// Levels that move by less than this part of a thousand are not told.
+    /// Greatest change of a level, in thousandths, that has no effect on other resources.
     pub tolerance: u64,
     /// Kinds of groups of nodes, smallest first.
     pub groups: Vec<GroupUplinks>,
@@ -79,13 +82,13 @@ pub(crate) struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// Whether all bundles pass two resources and no more.
+    /// Returns true if each bundle passes exactly two resources.
     #[inline(always)]
     fn crosses_two(&self) -> bool {
         self.occupancy.duplex.is_none() && self.occupancy.pair_duplex.is_none() && !self.has_uplinks()
     }
 
-    /// Whether groups of nodes have uplinks with a capacity, or a network has links with a capacity.
+    /// Returns true if groups of nodes have uplinks with a capacity, or a network has links with a capacity.
     fn has_uplinks(&self) -> bool {
         self.links.is_some() || uplinks::any(&self.groups)
     }
@@ -97,41 +100,43 @@ pub(crate) struct Flows {
     wires: FlowConfig,
     resources: Resources,
     bundles: Bundles,
-    /// Flows to come by the slot from which they count: their bundles, and when they start.
+    /// Announced flows by the slot from which they count: bundle and start.
     announced: PendingFlows,
-    /// The bundles of flows that end before the next slot.
+    /// Bundles of flows that end before the next slot, one entry per flow.
     ended: Vec<u32>,
-    /// Flows that have not counted in full, and what is missing.
+    /// Bundles of flows that started within the slot, and the missing part of their weights.
     ripening: Vec<(u32, i64)>,
-    /// Own resources to be judged.
+    /// Own resources whose levels must be computed.
     dirty: Vec<u32>,
-    /// Bundles that weigh more or less than before.
+    /// Bundles whose weights have changed.
     touched: Vec<u32>,
-    /// Bundles that weigh something again, and resources whose levels have moved: what is bound to what may change.
+    /// Bundles that have a weight again. Their limiting resource may change.
     placed: Vec<u32>,
+    /// Resources whose levels have moved. The limiting resource of their bundles may change.
     moved: Vec<u32>,
-    /// Resources whose first ends are to be found again.
+    /// Resources whose first ends must be computed again.
     stale: Vec<u32>,
-    /// The first ends of resources' bundles, and of bundles bound to their pace.
+    /// First end of the bundles bound to each resource.
     due: TournamentTree,
+    /// First ends of bundles bound to their pace.
     paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// A slot by when something has changed.
+    /// Next slot at which weights or levels must be updated.
     wake: u64,
-    /// What is to be told to the worker.
+    /// Messages to other workers, with the receiving worker.
     outbox: Vec<(u32, FlowUpdate)>,
     levels: Vec<(u32, u64)>,
     moves: Vec<(u32, u64)>,
-    /// Limits and weights of the bundles on the resource that is judged; kept for its room.
+    /// Limits and weights of the bundles on one resource. The buffer is reused.
     limits: Vec<(u64, u64)>,
     pub counts: FlowCounts,
 }
 
-/// What is known of a flow when it starts.
+/// Knowledge about a flow at its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowStart {
-    /// It ends then, before the next slot; what it takes longer than alone is lost at this part of [`LostBytes`].
+    /// The flow ends at this time, before the next slot. Its delay belongs to this part of [`LostBytes`].
     Ends(SimTime, Option<usize>),
-    /// [`Flows::settle`] will tell. The flows of its bundle had lost so much before.
+    /// [`Flows::settle`] will return the end. The value is the loss of the flows of the bundle before the start.
     Goes(LostBytes),
 }
 
@@ -140,17 +145,18 @@ pub(crate) enum FlowStart {
 pub(crate) struct EndedFlow {
     pub end: SimTime,
     pub ticket: u32,
-    /// What the flows of its bundle have lost by then, and their pace.
+    /// Loss of the flows of the bundle at the end of the flow.
     pub lost: LostBytes,
+    /// Pace of the bundle in bytes per second.
     pub pace: u64,
 }
 
-/// What it took.
+/// Numbers of slots and supersteps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FlowCounts {
     pub slots: u64,
     pub supersteps: u64,
-    /// Slots that were left before levels had settled.
+    /// Number of slots that ended before levels had settled.
     pub unsettled: u64,
 }
 
@@ -184,13 +190,13 @@ impl Flows {
         self.wires.has_uplinks()
     }
 
-    /// The pace of a flow that takes `alone`: a rate of whole bytes a second.
+    /// Returns the pace of flows over a link with this bandwidth in bytes per second.
     pub fn pace(bandwidth: u64) -> u64 {
         bandwidth.min(MOST)
     }
 
-    /// A flow of this bundle, which left this worker's node at `left`, starts at `head`: gives the slot from which it
-    /// counts, and the bundle.
+    /// Announces a flow that left a node of this worker at `left` and starts at `head`. Returns the slot from which the
+    /// flow counts, and the bundle.
     pub fn announce(&mut self, bundle: BundleKey, left: SimTime, head: SimTime) -> (SimTime, BundleIndex) {
         let (slot, head) = (self.wires.grid.counted(left, head), head.as_ps());
         let j = self.will_start(bundle, slot, head);
@@ -217,7 +223,7 @@ impl Flows {
         self.ended.push(j);
     }
 
-    /// Takes what others have told, but for levels.
+    /// Receives a message of another worker. Levels take effect in [`Flows::take_levels`].
     pub fn hear(&mut self, news: FlowUpdate) {
         match news {
             FlowUpdate::Starts { bundle, slot, head } => {
@@ -234,20 +240,20 @@ impl Flows {
         }
     }
 
-    /// Whether others are to be told anything.
+    /// Returns true if the outbox contains messages.
     #[inline(always)]
     pub fn has_news(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// What is to be told to others since this was asked last.
+    /// Removes all messages from the outbox.
     pub fn outbox(&mut self) -> std::vec::Drain<'_, (u32, FlowUpdate)> {
         self.outbox.drain(..)
     }
 
-    /// A flow starts at `now` at this, its receiver's worker, and takes `alone` by itself: gives its end, if that is
-    /// known already. Otherwise [`Flows::settle`] gives its ticket when it is. Also gives the slot at which there is
-    /// something to do because of the flow.
+    /// Starts a flow at `now` that takes `alone` alone. This worker is the receiver's. Returns the end of the flow if
+    /// it is known; otherwise [`Flows::settle`] returns the ticket later. Also returns the next slot that the flow
+    /// needs.
     pub fn start(&mut self, bundle: BundleIndex, now: SimTime, alone: SimSpan, ticket: u32) -> (FlowStart, SimTime) {
         let now = now.as_ps();
         let j = bundle.number();
@@ -281,7 +287,7 @@ impl Flows {
         (FlowStart::Goes(lost), SimTime::from_ps(self.wires.grid.floor(end)))
     }
 
-    /// The next slot at which there is something to do; NEVER if there is none.
+    /// Returns the next slot that must be handled; NEVER if no such slot exists.
     pub fn next_slot(&mut self) -> SimTime {
         let announced = self.announced.first();
         let paced = self.first_paced().map_or(u64::MAX, |(end, _)| end);
@@ -292,7 +298,8 @@ impl Flows {
         SimTime::from_ps(announced.min(ending).min(self.wake))
     }
 
-    /// All that happens before the slot at `time` has happened: counts what has started and ended.
+    /// Begins the slot at `time`: updates weights by the flows that have started and ended. All earlier events must
+    /// have been handled.
     pub fn open(&mut self, time: SimTime) {
         let time = time.as_ps();
         let slot = self.wires.grid.slot();
@@ -310,7 +317,7 @@ impl Flows {
         }
         self.ended = ended;
         while let Some(mut flows) = self.announced.take_until(time) {
-            // Those that end in this slot tell nobody before: the next looks after them.
+            // Flows that end in this slot are not announced in time. The next slot handles their ends.
             self.wake = time.saturating_add(slot);
             for (j, head) in flows.drain(..) {
                 self.bundles.pending[j as usize] -= 1;
@@ -331,7 +338,7 @@ impl Flows {
         self.touched = touched;
     }
 
-    /// Levels have settled at the slot at `time`: gives the flows that end before the next slot, each with its end.
+    /// Ends the slot at `time` after levels have settled. Adds the flows that end before the next slot to `ended`.
     pub fn settle(&mut self, time: SimTime, ended: &mut Vec<EndedFlow>) {
         let time = time.as_ps();
         let next = time.saturating_add(self.wires.grid.slot());
@@ -370,8 +377,8 @@ impl Flows {
         }
     }
 
-    /// Returns the use of each own resource: the resource, the time at full use in picoseconds, and the greatest use at a
-    /// time in millionths.
+    /// Returns the use of each own resource: the resource, the time at full use in picoseconds, and the greatest use at
+    /// a time in millionths.
     pub fn used(&self) -> impl Iterator<Item = (ResourceId, u64, u32)> + '_ {
         (0..self.resources.id.len()).filter(|&p| self.resources.own[p]).map(|p| {
             let (used, capacity) = (&self.resources.used[p], u128::from(self.resources.capacity[p]));
@@ -380,7 +387,7 @@ impl Flows {
         })
     }
 
-    /// The next flow of a bundle ends at `end`.
+    /// Ends the next flow of a bundle at `end`.
     fn end_first(&mut self, j: u32, end: u64, next: u64) -> EndedFlow {
         let (_, ticket) = self.bundles.home[j as usize].ends.pop().expect("a bundle that ends has a flow");
         let (lost, pace) = (self.lost(j, end), self.bundles.pace[j as usize]);
@@ -389,7 +396,7 @@ impl Flows {
         EndedFlow { end: SimTime::from_ps(end), ticket, lost, pace }
     }
 
-    /// A flow of this bundle, which is at home here, ends before the slot `next`, where its share is given back.
+    /// Announces that a flow of a bundle of this worker ends before the slot `next`, which releases the flow's share.
     fn end(&mut self, j: u32, next: u64) {
         let bundle = self.bundles.key[j as usize];
         for &worker in &self.bundles.others[j as usize] {
@@ -399,7 +406,7 @@ impl Flows {
         self.wake = self.wake.min(next);
     }
 
-    /// The number of a bundle, which is new if it has no flows.
+    /// Returns the number of a bundle. A bundle without flows gets a new number.
     fn bundle(&mut self, key: BundleKey) -> u32 {
         if let Some(number) = self.bundles.get(&key) {
             return number;
@@ -416,7 +423,7 @@ impl Flows {
         self.bundles.add(key, path, others, home)
     }
 
-    /// A bundle weighs more or less by `change`.
+    /// Changes the weight of a bundle by `change`.
     fn weigh(&mut self, j: u32, change: i64) {
         let at = j as usize;
         self.bundles.weight[at] += change;
@@ -426,7 +433,8 @@ impl Flows {
         }
     }
 
-    /// A bundle stands among those of its resources while it weighs anything, and is known while it has flows.
+    /// Updates the lists of a bundle's resources, which contain the bundle while it has a weight. Removes a bundle
+    /// without flows.
     fn settle_place(&mut self, j: u32) {
         let at = j as usize;
         let weight = u64::try_from(self.bundles.weight[at]).unwrap_or(0);

@@ -69,7 +69,7 @@ impl Port {
         }
     }
 
-    /// Adds a transfer as [`Port::hold`], while other transfers hold the port.
+    /// Case of [`Port::hold`] in which other transfers hold the port.
     #[inline(never)]
     fn hold_beside(&mut self, time: SimTime, end: SimTime, bytes: u64) {
         let (before, theirs) = self.last;

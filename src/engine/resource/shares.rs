@@ -1,47 +1,48 @@
-//! The memory of a node that copies beyond the caches and blocks that compute share: max-min fair, rates change when
-//! one begins or ends.
+//! Max-min shares of the memories of a node. Rates change when a flow begins or ends.
 //!
-//! Either is a flow: it goes at most at its core's pace, and moves so many bytes at each memory for each that it copies
-//! or asks for. Flows with the same pace between the same memories are a class: all of them have the same rate, and the
-//! class a clock of what each has got.
+//! A flow is a copy beyond the caches or a computing block. Its rate is at most its pace, which is that of its core.
+//! For each of its own bytes, a flow uses a fixed amount of each memory, its weight there. The caller chooses the unit
+//! of weights and capacities, such as a byte. Flows with the same pace and the same weights form a class and have the
+//! same rate. The clock of a class is the integral of its rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use smallvec::SmallVec;
 
-/// Picoseconds a second: clocks count bytes a second times picoseconds.
+/// Picoseconds per second. The unit of clocks is bytes per second times picoseconds.
 const SECOND: u128 = 1_000_000_000_000;
 
-/// Parts in which it is counted how much of a memory is used.
+/// Unit of the use of a memory: parts of its capacity.
 const PARTS: u64 = 1_000_000;
 
-/// What a flow moves: at the memory of CMP `.0` of the node, or of the node itself after those, `.1` bytes for each of
-/// its own.
+/// Weights of a flow: index of a memory, and weight of the flow there. A memory is that of a CMP, the node or a domain,
+/// or a direction of the connection between CMPs.
 pub(crate) type Moves = SmallVec<[(u32, u64); 3]>;
 
-/// Owner of a flow: a number that the caller chooses, and a second one, such as [`COPY`].
+/// Owner of a flow: two numbers that the caller chooses. The second one may be [`COPY`].
 pub(crate) type Owner = (u32, u32);
 
-/// The core's copying.
+/// Second number of the owner of a copy.
 pub(crate) const COPY: u32 = u32::MAX;
 
-/// The flows under way on a node.
+/// Active flows of a node and the memories that they share.
 #[derive(Debug)]
 pub(crate) struct Shares {
-    /// Bytes a second of each memory: of the CMPs, then of the node.
+    /// Capacity of each memory, in units of weights per second.
     capacity: Vec<u64>,
-    /// What is left of it while rates are found, and the weight of the flows that still rise.
+    /// Unused capacity of each memory.
     left: Vec<u64>,
+    /// Total weight of the flows at each memory whose rates still rise, while rates are computed.
     rising: Vec<u64>,
-    /// How much of each was used: picoseconds in full times [`PARTS`], and its most at a time in these parts.
+    /// Use of each memory: the integral over picoseconds and the maximum, both in [`PARTS`] of the capacity.
     used: Vec<(u128, u64)>,
     classes: Vec<Class>,
-    /// Until when clocks are right.
+    /// Time in picoseconds to which clocks have been advanced.
     now: u64,
-    /// Rates are to be found again.
+    /// True if rates must be computed again.
     stale: bool,
-    /// For how many times something was started, which orders flows that end at once.
+    /// Number of started flows. Flows that end at the same time are ordered by start.
     started: u64,
 }
 
@@ -51,14 +52,14 @@ struct Class {
     moves: Moves,
     rate: u64,
     clock: u128,
-    /// What the clock shows when a flow has ended, its number, and whose it is.
+    /// Clock at the end of each flow, number of the flow, and owner.
     ends: BinaryHeap<Reverse<(u128, u64, Owner)>>,
-    /// Its rate is found.
+    /// True if the rate has been computed.
     is_set: bool,
 }
 
 impl Shares {
-    /// Nothing under way at memories of these bytes a second.
+    /// Creates idle memories with the capacities `capacity`, in units of weights per second.
     pub fn new(capacity: Vec<u64>) -> Self {
         let idle = vec![0; capacity.len()];
         let used = vec![(0, 0); idle.len()];
@@ -66,7 +67,7 @@ impl Shares {
         Shares { capacity, left, rising, used, classes: Vec::new(), now: 0, stale: false, started: 0 }
     }
 
-    /// A flow of `bytes` begins at `time`, which is not before what came last.
+    /// Starts a flow of `bytes` at `time`. Times of calls must not decrease.
     pub fn begin(&mut self, time: u64, pace: u64, moves: Moves, bytes: u64, owner: Owner) {
         self.pass(time);
         let known = self.classes.iter().position(|class| class.pace == pace && class.moves == moves);
@@ -77,7 +78,7 @@ impl Shares {
         self.stale = true;
     }
 
-    /// A class without flows, in the place of another one that has none.
+    /// Adds a class without flows. It may replace another class without flows.
     fn new_class(&mut self, pace: u64, moves: Moves) -> usize {
         let class = Class { pace, moves, rate: 0, clock: 0, ends: BinaryHeap::new(), is_set: false };
         match self.classes.iter().position(|class| class.ends.is_empty()) {
@@ -92,7 +93,7 @@ impl Shares {
         }
     }
 
-    /// Whose flows have ended at `time`, in the order in which these began.
+    /// Removes the flows that have ended at `time`. Returns their owners in the order of the starts.
     pub fn ended(&mut self, time: u64) -> Vec<Owner> {
         self.pass(time);
         let mut ended: Vec<(u64, Owner)> = Vec::new();
@@ -109,7 +110,7 @@ impl Shares {
         ended.into_iter().map(|(_, owner)| owner).collect()
     }
 
-    /// When the first of the flows ends if none begins before, and whose it is.
+    /// Returns the end and the owner of the flow that ends first, if no further flow begins before.
     pub fn next(&mut self) -> Option<(u64, Owner)> {
         if std::mem::take(&mut self.stale) {
             self.find_rates();
@@ -123,12 +124,13 @@ impl Shares {
         first.min().map(|(end, _, owner)| (end, owner))
     }
 
-    /// Bytes a second of a memory.
+    /// Capacity of a memory, in units of weights per second.
     pub fn capacity(&self, memory: u32) -> u64 {
         self.capacity[memory as usize]
     }
 
-    /// For how long each memory would have been used in full, and the most of it at a time in millionths.
+    /// Returns the use of each memory: the time at full use in picoseconds, and the greatest use at a time in
+    /// millionths.
     pub fn used(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
         self.used.iter().map(|&(sum, most)| (u64::try_from(sum / u128::from(PARTS)).unwrap_or(u64::MAX), most as u32))
     }
@@ -151,7 +153,8 @@ impl Shares {
         self.now = self.now.max(time);
     }
 
-    /// Progressive filling: all rates rise together, each until its pace or until a memory that it uses is full.
+    /// Computes all rates by progressive filling. All rates rise together, each up to the pace of the class or until
+    /// one of its memories is full.
     fn find_rates(&mut self) {
         self.left.copy_from_slice(&self.capacity);
         self.rising.fill(0);
@@ -170,7 +173,7 @@ impl Shares {
             };
             let level = (0..self.capacity.len()).map(fullest).min().unwrap_or(u64::MAX);
             let rate = level.min(slowest).max(1);
-            // Of those that use a full memory none rises further.
+            // The rates of classes that use a full memory are final.
             let full: SmallVec<[bool; 9]> =
                 (0..self.capacity.len()).map(|memory| level <= slowest && fullest(memory) == level).collect();
             for class in self.classes.iter_mut().filter(|class| !class.is_set) {
@@ -202,7 +205,7 @@ mod tests {
         Moves::from_slice(of)
     }
 
-    /// When copies end, each with its start in ns, pace and moves; all of 1000 bytes.
+    /// Returns the end in ns of each copy of 1000 bytes. A copy has a start in ns, a pace in GB/s and weights.
     fn ends(capacity: &[u64], copies: &[(u64, u64, Moves)]) -> Vec<u64> {
         let mut shares = Shares::new(capacity.iter().map(|capacity| capacity * GB).collect());
         let mut ends = vec![0; copies.len()];
@@ -225,37 +228,37 @@ mod tests {
     #[test]
     fn copies_share_a_memory_while_they_are_under_way() {
         let both = moves(&[(0, 2)]);
-        // 2 GB/s of memory, two bytes moved for one: 1 GB/s of copies, as fast as one core.
+        // The memory moves 2 GB/s, two bytes per copied byte. This gives copies of 1 GB/s, the pace of one core.
         assert_eq!(ends(&[2], &[(0, 1, both.clone())]), [1000]);
         assert_eq!(ends(&[2], &[(0, 1, both.clone()), (0, 1, both.clone())]), [2000; 2]);
-        // The second comes at 500: both have half until the first has its other 500 bytes at 1500, the second goes on
-        // alone.
+        // The second copy starts at 500. Both have half the rate until the first ends at 1500. The second then has the
+        // full rate.
         assert_eq!(ends(&[2], &[(0, 1, both.clone()), (500, 1, both.clone())]), [1500, 2000]);
     }
 
     #[test]
     fn who_is_slower_than_its_share_leaves_the_rest_to_others() {
         let both = moves(&[(0, 1)]);
-        // Of 4 GB/s the core of 1 GB/s takes 1, the two of 2 GB/s have 1.5 each, and 2 once the first has ended at 667.
+        // Of 4 GB/s, the core of 1 GB/s has 1 GB/s, and the two cores of 2 GB/s have 1.5 GB/s each. They end at 667.
         let found = ends(&[4], &[(0, 1, both.clone()), (0, 2, both.clone()), (0, 2, both.clone())]);
         assert_eq!(found, [1000, 667, 667]);
     }
 
     #[test]
     fn each_memory_on_the_way_counts_by_what_is_moved_there() {
-        // From CMP 0 to CMP 1, read once and written twice: 2 GB/s of the second let one copy go at 1 GB/s, two at
-        // half.
+        // A copy from CMP 0 to CMP 1 reads once and writes twice. The 2 GB/s of CMP 1 are one copy of 1 GB/s or two
+        // copies of 0.5 GB/s.
         let over = moves(&[(0, 1), (1, 2), (2, 3)]);
         assert_eq!(ends(&[2, 2, 100], &[(0, 5, over.clone())]), [1000]);
         assert_eq!(ends(&[2, 2, 100], &[(0, 5, over.clone()), (0, 5, over.clone())]), [2000; 2]);
-        // The other way round at the same time: 3 of 2 GB/s are asked for by each GB/s of both.
+        // With a copy in each direction, 1 GB/s of both needs 3 GB/s of each CMP, which has 2 GB/s.
         let back = moves(&[(1, 1), (0, 2), (2, 3)]);
         assert_eq!(ends(&[2, 2, 100], &[(0, 5, over.clone()), (0, 5, back.clone())]), [1500; 2]);
-        // The node carries 3 GB/s: 6 are asked for.
+        // With 1 GB/s, both copies together need 6 GB/s of the node, which has 3 GB/s.
         assert_eq!(ends(&[90, 90, 3], &[(0, 5, over), (0, 5, back)]), [2000; 2]);
     }
 
-    /// Rates by the water-filling of one resource at a time, repeated until no level changes.
+    /// Returns the rates by water-filling of one resource at a time, repeated until no level changes.
     fn rates_by_levels(capacity: &[u64], flows: &[(u64, Moves)]) -> Vec<u64> {
         let mut levels = capacity.to_vec();
         let limit = |levels: &[u64], (pace, moves): &(u64, Moves), but: u32| {

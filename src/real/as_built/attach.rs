@@ -1,4 +1,4 @@
-//! The process of a rank: creates the rank's state at the first MPI call, and passes the rank's engine calls to the
+//! Process of a rank. It creates the rank's state at the first MPI call and passes the rank's engine calls to the
 //! simulator.
 #![allow(unsafe_code)]
 
@@ -23,7 +23,7 @@ use super::writer::BoxWriter;
 use crate::mpi_api::MpiProcess;
 use crate::process::{Endings, Interface, Process, RankStage, current, run_as};
 
-/// Calls are passed to the simulator at this size of the outbox at the latest.
+/// Size of the outbox in bytes at which calls are passed to the simulator at the latest.
 const BATCH: u64 = 256 << 10;
 
 static ATTACHED: AtomicPtr<MpiProcess> = AtomicPtr::new(std::ptr::null_mut());
@@ -33,9 +33,9 @@ struct Connection {
     area: Area,
     outbox: BoxWriter,
     process: *const MpiProcess,
-    /// Identifier of the process that owns the connection, but not the processes that it forks.
+    /// Identifier of the process that owns the connection. Processes that it forks have other identifiers.
     owner: u32,
-    /// Name of the MPI function that the simulator knows.
+    /// Name of the last MPI function that was written to the simulator.
     function: &'static str,
     free: Vec<RequestId>,
     requests: RequestId,
@@ -46,7 +46,7 @@ struct Connection {
     has_ended: bool,
 }
 
-/// What the rank gets for a call.
+/// Answer to a call of the rank.
 enum CallAnswer {
     Done,
     Started(RequestId),
@@ -59,7 +59,8 @@ impl Connection {
         unsafe { &*self.process }
     }
 
-    /// Writes with `write`. If the outbox is too small for what it contains and for this, empties it first.
+    /// Writes a message with `write`. If the outbox has too little room left, passes its content to the simulator
+    /// first.
     fn write(&mut self, write: &dyn Fn(&mut BoxWriter)) {
         let before = self.outbox.length;
         write(&mut self.outbox);
@@ -191,7 +192,7 @@ impl Simulator for Connection {
             _ => Requests::new(),
         };
         let whole = matches!(call, Call::WaitAll(_) | Call::Complete(_));
-        // What the call owns is dropped here, as the caller expects.
+        // The content of the call is dropped here, as the caller expects.
         drop(std::mem::replace(call, Call::Yield));
         match answer {
             CallAnswer::Asks => self.exchange(),
@@ -222,7 +223,7 @@ impl Simulator for Connection {
     }
 }
 
-/// Ends the process with a message.
+/// Prints an error message and ends the process.
 fn refuse(what: &str) -> ! {
     let line = format!("error: {what}\n");
     // SAFETY: the text has the stated length.
@@ -230,7 +231,7 @@ fn refuse(what: &str) -> ! {
     std::process::exit(70)
 }
 
-/// Makes the process the rank that the simulator has started it as. Only the first call has an effect.
+/// Connects the process to the simulator as the rank for which it was started. Only the first call has an effect.
 pub fn attach() {
     if !attached() {
         connect();
@@ -242,7 +243,7 @@ pub fn attached() -> bool {
     !ATTACHED.load(Ordering::Acquire).is_null()
 }
 
-/// Returns true if mcpsim has started the process as a rank, or as the launcher of one.
+/// Returns true if mcpsim has started the process as a rank or as the launcher of a rank.
 pub fn is_rank_process() -> bool {
     // SAFETY: the name ends with a zero byte.
     unsafe { !libc::getenv(c"MCPSIM_SHARED_FILE".as_ptr()).is_null() }
@@ -254,8 +255,8 @@ pub fn runs_rank_code() -> bool {
     attached() && current().is_some_and(|p| !p.in_call())
 }
 
-/// Makes the rank of the process the rank of the current thread. Each MPI function begins with this call. A process
-/// becomes a rank with its first MPI call.
+/// Makes the rank of the process the rank of the current thread. Each MPI function begins with this call. The first
+/// call connects the process to the simulator.
 #[inline]
 pub fn needs_rank() {
     if current().is_none() {
@@ -323,7 +324,7 @@ fn own_stack() -> (usize, usize) {
 }
 
 unsafe extern "C" {
-    /// Registers a function that gets the exit code of the process at its end.
+    /// Registers a function that receives the exit code of the process at its end.
     fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 

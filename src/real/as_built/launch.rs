@@ -1,4 +1,4 @@
-//! Start of the processes of ranks, their output and their end.
+//! Start, output and end of the processes of ranks.
 #![allow(unsafe_code)]
 
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ use super::remote::RemoteProgram;
 use super::setup::RankSetup;
 use crate::process::{Job, Stream, launched_environment};
 
-/// Time that processes get to end by themselves after the run.
+/// Time after the run in which processes can end by themselves.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// An MPI library that mcpsim can replace.
@@ -42,7 +42,7 @@ impl MpiLibrary {
         }
     }
 
-    /// Name of the library that replaces it.
+    /// File name of the library that replaces this MPI library.
     fn file(self) -> &'static str {
         match self {
             MpiLibrary::OpenMpi => "libmcpsim_openmpi.so",
@@ -50,7 +50,7 @@ impl MpiLibrary {
         }
     }
 
-    /// Returns the path of the library that replaces it.
+    /// Returns the path of the library that replaces this MPI library.
     fn path(self) -> Result<PathBuf, LaunchError> {
         let own = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
         let beside = own.iter().flat_map(|own| [own.join(self.file()), own.join("../lib/mcpsim").join(self.file())]);
@@ -143,8 +143,8 @@ impl RankProcesses {
         self.0[rank as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the error of a rank whose process has ended without a report. `attached` is the process that has become
-    /// the rank, or 0.
+    /// Returns the error of a rank whose process has ended without a report. `attached` is the identifier of the
+    /// process that has connected as the rank, or 0.
     pub(super) fn ended(&self, rank: Rank, attached: u32) -> Option<ProgramError> {
         let mut of = self.of(rank);
         let status = of.status();
@@ -177,7 +177,7 @@ pub struct Pinned(libc::cpu_set_t);
 
 impl Pinned {
     /// Restricts the current thread, and the threads and processes that it starts, to one of its cores. Simulator and
-    /// ranks alternate, and waking a process on the same core takes a tenth of the time.
+    /// ranks alternate, so one core is enough. A process wakes up on the same core in a tenth of the time.
     pub fn to_one_core() -> Option<Pinned> {
         // SAFETY: zero is a valid set, and the calls get sets of the stated size.
         unsafe {
@@ -187,7 +187,7 @@ impl Pinned {
             }
             let cores: Vec<usize> =
                 (0..libc::CPU_SETSIZE as usize).filter(|&core| libc::CPU_ISSET(core, &before)).collect();
-            // Runs at the same time use different cores.
+            // Concurrent runs use different cores.
             let core = *cores.get(std::process::id() as usize % cores.len().max(1))?;
             let mut one: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(core, &mut one);

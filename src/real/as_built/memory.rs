@@ -1,10 +1,10 @@
-//! Memory that the process of a rank shares with the simulator: a file without a name, with an area for each rank.
+//! Memory that the processes of ranks share with the simulator: an unnamed file with one area per rank.
 //!
 //! ```text
 //!   header │ setup text │ area of rank 0: control, calls (outbox), replies (inbox) │ area of rank 1 │ …
 //! ```
 //!
-//! Areas are sparse: only the pages that were written use memory.
+//! Areas are sparse: only pages that have been written use memory.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -17,17 +17,17 @@ use std::time::Duration;
 pub const FILE: &str = "MCPSIM_SHARED_FILE";
 /// Environment variable with the rank.
 pub const RANK: &str = "MCPSIM_SHARED_RANK";
-/// Marks the shared file, and changes with the layout of the file and of the messages in it.
+/// First word of the shared file. It changes with the layout of the file and of the messages in it.
 const MARK: u64 = 0x6d63_7073_696d_0001;
 const PAGE: u64 = 4096;
 /// Greatest size in bytes of an outbox or inbox.
 const MOST_ROOM: u64 = 4 << 30;
-/// Greatest size in bytes of all areas.
+/// Greatest total size of the areas in bytes.
 const MOST_MEMORY: u64 = 16 << 40;
-/// Messages beyond this size give their pages back after use.
+/// Bytes of a box whose pages are kept after use. Further pages are returned to the system.
 const KEPT: u64 = 1 << 20;
 
-/// ProcessTurn of the process and the simulator.
+/// Side that may use the area: the process or the simulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ProcessTurn {
@@ -187,7 +187,7 @@ impl Area {
         unsafe { self.at.add((PAGE + self.room) as usize) }
     }
 
-    /// Gives the pages beyond the first [`KEPT`] bytes of a box back, if `used` bytes of the box were used.
+    /// Returns the pages beyond the first [`KEPT`] bytes of a box to the system, if `used` bytes of the box were used.
     pub fn give_back(&self, start: *mut u8, used: u64) {
         if used > KEPT {
             let end = used.next_multiple_of(PAGE).min(self.room);
@@ -196,7 +196,7 @@ impl Area {
         }
     }
 
-    /// Gives the turn to `to`, and wakes it.
+    /// Passes the turn to `to` and wakes that side.
     pub fn pass(&self, to: ProcessTurn) {
         let turn = &self.control().turn;
         turn.store(to as u32, Ordering::Release);
@@ -204,7 +204,7 @@ impl Area {
         unsafe { libc::syscall(libc::SYS_futex, turn.as_ptr(), libc::FUTEX_WAKE, 1) };
     }
 
-    /// Waits for the turn of `of`, at most for `longest`. Returns whether it is that turn.
+    /// Waits at most `longest` for the turn of `of`. Returns true if `of` has the turn.
     pub fn wait(&self, of: ProcessTurn, longest: Duration) -> bool {
         let turn = &self.control().turn;
         let now = turn.load(Ordering::Acquire);

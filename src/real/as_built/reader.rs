@@ -1,4 +1,4 @@
-//! BoxReader of calls, replies and service messages in shared memory.
+//! Decoding of calls, replies and service messages in shared memory.
 #![allow(unsafe_code)]
 
 use mcpsim_core::platform::Method;
@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::wire::{FromRank, OwnReply, OwnReplyKind, Received};
 
-/// BoxReader of a box.
+/// Reads values from a box.
 pub struct BoxReader {
     at: *const u8,
     /// Position of the next byte.

@@ -1,4 +1,4 @@
-//! Rank in a process of its own, as the engine sees it.
+//! The engine's view of a rank in a process of its own.
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ use super::wire::{FromRank, ToRank};
 use super::writer::BoxWriter;
 use crate::process::{Endings, Job};
 
-/// Time between two looks whether the process still exists.
+/// Interval of the checks that the process still exists.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Connection of the simulator to the process of a rank.
@@ -31,7 +31,7 @@ struct RankLink {
 }
 
 impl RankLink {
-    /// Waits until the process has passed calls. Calls from position `from` of the outbox are read next.
+    /// Waits until the process has passed calls. The next call is read from position `from` of the outbox.
     fn wait(&mut self, from: u64) {
         while self.lost.is_none() {
             if self.area.wait(ProcessTurn::Simulator, LOOK) {
@@ -66,7 +66,8 @@ impl RankLink {
         if self.lost.is_some() { None } else { self.reader.message_of_rank(static_name) }
     }
 
-    /// Passes `message`, and reads the process's answer behind the calls that the engine has not yet executed.
+    /// Passes `message` to the process and reads its answer. The answer follows the calls that the engine has not yet
+    /// executed.
     fn ask(&mut self, message: &ToRank<'_>) -> Option<FromRank> {
         let written = self.area.control().written.load(Ordering::Relaxed);
         let unread = self.reader.rest();
@@ -82,7 +83,7 @@ impl RankLink {
     }
 }
 
-/// Returns a static text equal to `name`. There are few names, those of MPI functions.
+/// Returns a static text equal to `name`. The only names are those of MPI functions, so the texts are never freed.
 fn static_name(name: &str) -> &'static str {
     static NAMES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,9 +102,9 @@ fn static_name(name: &str) -> &'static str {
 pub struct RemoteProgram {
     link: Arc<Mutex<RankLink>>,
     job: Arc<Job>,
-    /// For each request identifier of the rank, the engine's.
+    /// Request identifier of the engine for each request identifier of the rank.
     names: Vec<RequestId>,
-    /// Identifier of the rank for the request that the engine's present call starts.
+    /// The rank's identifier of the request that the current call starts.
     starting: Option<RequestId>,
     function: &'static str,
     has_begun: bool,
@@ -136,7 +137,7 @@ impl RemoteProgram {
         if id == COMPLETE { COMPLETE } else { self.names.get(id as usize).copied().unwrap_or(COMPLETE) }
     }
 
-    /// Replaces the rank's request identifiers in `call` by the engine's.
+    /// Replaces the rank's request identifiers in `call` by those of the engine.
     fn translated(&self, call: Call) -> Call {
         match call {
             Call::WaitAll(requests) => Call::WaitAll(self.named(requests)),

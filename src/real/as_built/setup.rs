@@ -18,24 +18,24 @@ use crate::process::{
 pub struct RankSetup {
     /// Merged TOML table of the platform, with absolute paths.
     pub platform: String,
-    /// Text of the file of selection rules for collectives that the platform names.
+    /// Text of the selection rules for collectives, if the platform names a file of rules.
     pub rules: Option<String>,
     /// Location of each rank.
     pub sites: Vec<Site>,
-    /// Part of the code's time that memory bounds, if the run states it.
+    /// Memory-bound fraction of the code's time, if the run states it.
     pub memory_bound: Option<f64>,
     /// Number of ranks of each program.
     pub programs: Vec<u32>,
-    /// True if messages contain the identifiers of their buffers.
+    /// True if messages state the identifiers of their buffers.
     pub states_buffers: bool,
-    /// Whether code is measured; otherwise the cost of each block in picoseconds.
+    /// Cost of each block of code in picoseconds; `None`: the code is measured.
     compute: Option<u64>,
     wall: bool,
     unbuffered: bool,
     checks: Checks,
 }
 
-/// The output of a rank in a process of its own goes to the streams of the process.
+/// Output of a rank in a process of its own. The process writes to its own streams.
 struct OwnStreams;
 
 impl Output for OwnStreams {
@@ -43,8 +43,8 @@ impl Output for OwnStreams {
 }
 
 impl RankSetup {
-    /// Creates the description of a run with the options `options`. `platform` and `rules` are the texts of the
-    /// platform and of its selection rules.
+    /// Creates the description of a run. `platform` and `rules` are the texts of the platform and of its selection
+    /// rules.
     pub fn new((platform, rules): (String, Option<String>), sites: Vec<Site>, options: &JobOptions) -> RankSetup {
         let compute = match options.compute {
             ComputeMode::Measure => None,
@@ -97,7 +97,7 @@ impl RankSetup {
     /// Creates the job of the run in the process of a rank.
     ///
     /// # Errors
-    /// The platform cannot be read, which would be a fault of mcpsim.
+    /// The platform cannot be read. This would be a fault of mcpsim.
     pub(super) fn job(&self) -> Result<Job, String> {
         let platform = self.platform()?;
         let compute = match self.compute {

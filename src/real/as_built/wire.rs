@@ -7,17 +7,17 @@ use mcpsim_core::units::SimTime;
 /// Message of the process of a rank.
 #[derive(Debug)]
 pub enum FromRank {
-    /// The rank has called the MPI function with this name; the following calls belong to it.
+    /// The rank has called the MPI function with this name. The following calls belong to this function.
     Function(String),
-    /// The rank's call starts the request with this identifier of the rank.
+    /// A call that starts a request. The number is the rank's identifier of the request.
     Starts(RequestId, Call),
-    /// A call that starts a strand with the first number, and the request with the second.
+    /// A call that starts a strand and a request, with the numbers of both.
     Strand(u32, RequestId),
-    /// Any other call. The identifiers of its requests are the rank's.
+    /// Any other call, with the rank's identifiers of requests.
     Call(Call),
     /// Answers to a message in the service context.
     Answers(Vec<Message>),
-    /// The rank's results; the calls after it are `Finish` or `Fail`.
+    /// The rank's results. The next call is `Finish` or `Fail`.
     Ending(Vec<u8>),
 }
 

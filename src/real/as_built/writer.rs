@@ -1,4 +1,4 @@
-//! BoxWriter of calls, replies and service messages in shared memory.
+//! Encoding of calls, replies and service messages in shared memory.
 #![allow(unsafe_code)]
 
 use mcpsim_core::rank::{
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::wire::ToRank;
 
-/// BoxWriter of a box. Writing beyond the end of the box is recorded and has no other effect.
+/// Writes values to a box. A write beyond the end of the box sets `is_full` and has no other effect.
 pub struct BoxWriter {
     at: *mut u8,
     room: u64,

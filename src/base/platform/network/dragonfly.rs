@@ -1,8 +1,8 @@
 //! Dragonflies: groups of switches with links between all pairs of groups.
 //!
-//! In a group all switches are connected to each other, or (dragonfly+) leaf switches to spine switches. The link `k`
-//! between two groups is attached to the switch that the numbers of the two groups and `k` give; the links of a group
-//! are spread evenly over its switches.
+//! In a group, all switches are connected to each other. In a dragonfly+, each leaf switch is connected to each spine
+//! switch. The numbers of two groups and `k` determine the switches of the link `k` between the groups. The links of a
+//! group are spread evenly over its switches.
 
 use std::collections::BTreeSet;
 
@@ -46,14 +46,14 @@ pub(in crate::platform) enum GroupSwitches {
 /// Choice of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::platform) enum DragonflyRouting {
-    /// Over one of the links between the two groups.
+    /// Path over one of the links between the two groups.
     Minimal,
-    /// Over a group that is chosen pseudo-randomly for each pair of nodes of different groups.
+    /// Path over a third group, chosen pseudo-randomly for each pair of nodes of different groups.
     Valiant,
 }
 
 impl GroupSwitches {
-    /// Number of switches with nodes, and of switches in total.
+    /// Number of switches with nodes, and total number of switches.
     fn counts(self) -> [u32; 2] {
         match self {
             GroupSwitches::AllToAll(switches) => [switches; 2],

@@ -1,7 +1,7 @@
 //! Fat trees of any number of levels, as parallel generalized fat trees: each switch has a number of children, of
 //! parents, and of parallel links to each parent.
 //!
-//! Path: up to the lowest level whose switch contains both nodes, then down.
+//! A path leads up to the lowest switch above both nodes, then down.
 
 use std::collections::BTreeSet;
 
@@ -23,12 +23,13 @@ pub(in crate::platform) struct FatTree {
 /// The switches of one level, and their links to the next level.
 #[derive(Clone, Debug, PartialEq)]
 struct TreeLevel {
-    /// Nodes below a switch.
+    /// Number of nodes below a switch.
     nodes: u32,
-    /// Switches with the same nodes below them.
+    /// Number of switches with the same nodes below them.
     copies: u32,
-    /// Parents per switch, and links to each parent; zero at the top.
+    /// Number of parents of a switch; zero at the top.
     up: u32,
+    /// Number of links to each parent; zero at the top.
     parallel: u32,
     first_switch: u32,
     first_link: u32,
@@ -46,9 +47,9 @@ pub(in crate::platform) enum TreeRouting {
 }
 
 impl FatTree {
-    /// Creates a tree. `down` has the nodes per leaf switch, then the children per switch of each higher level. `up` and
-    /// `parallel` have the parents per switch and the links to each parent of each level but the highest. All numbers
-    /// are at least 1. `None` if the tree has too many links.
+    /// Creates a tree. `down` has the nodes per leaf switch, then the children per switch of each higher level. `up`
+    /// has the parents per switch of each level but the highest, and `parallel` the links to each parent. All numbers
+    /// are at least 1. Returns `None` if the tree has too many links.
     pub fn new(down: &[u32], up: &[u32], parallel: &[u32], routing: TreeRouting, seed: u64) -> Option<FatTree> {
         let all =
             down.iter().try_fold(1_u64, |all, of| all.checked_mul((*of).into()).filter(|all| *all < MOST_LINKS))?;

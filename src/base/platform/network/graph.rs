@@ -1,6 +1,6 @@
 //! Networks whose switches and links are listed.
 //!
-//! Path: of the paths with the fewest links one with the least latency; of several such paths, the number of the
+//! A path has the fewest links, and the least latency among such paths. If several paths remain, the number of the
 //! receiving node chooses at each switch. Distances to a switch are computed when a path to the switch is first needed.
 
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ impl SwitchGraph {
         SwitchGraph { names, switch_of, links, first_link, of_layer, distances }
     }
 
-    /// Returns two nodes without a path between them, if there are any.
+    /// Returns two nodes without a path between them, if such nodes exist.
     pub fn parted(&self) -> Option<[u32; 2]> {
         let first = *self.switch_of.first()?;
         let all = self.compute(first);

@@ -1,7 +1,7 @@
 //! Tori and meshes of any number of dimensions.
 //!
-//! Path: dimension after dimension, in the shorter direction; of two equally short directions, upwards from even
-//! coordinates and downwards from odd ones, so that the traffic between all nodes uses both directions alike.
+//! A path passes one dimension after another in the shorter direction. If both directions are equally short, it goes
+//! upwards from even and downwards from odd coordinates. Traffic between all nodes then uses both directions equally.
 
 use std::collections::BTreeSet;
 

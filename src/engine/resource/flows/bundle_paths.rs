@@ -51,7 +51,7 @@ impl ResourceKind {
 }
 
 impl Flows {
-    /// What the flows of a bundle pass.
+    /// Returns the resources that the flows of a bundle pass.
     pub(super) fn path(&self, bundle: &BundleKey) -> SmallVec<[ResourceId; 6]> {
         let BundleKey { from, to, rails: [out, into], .. } = *bundle;
         let mut path = SmallVec::new();

@@ -1,5 +1,5 @@
-//! Bundles: the flows between the same two adapters with the same pace. Resources weigh bundles, and a bundle keeps its
-//! flows in the order in which they end.
+//! Bundles: flows between the same two adapters with the same pace. Resources count bundles by weight. A bundle stores
+//! its flows in the order of their ends.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -10,20 +10,21 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-/// Which bundle, the same at every worker.
+/// Identifier of a bundle, equal at every worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BundleKey {
-    /// The nodes.
+    /// Node of the sender.
     pub from: u32,
+    /// Node of the receiver.
     pub to: u32,
-    /// The greatest rate of each of its flows, in bytes a second.
+    /// Greatest rate of each flow in bytes per second.
     pub pace: u64,
-    /// Their adapters.
+    /// Adapter of the sender and of the receiver.
     pub rails: [u8; 2],
 }
 
 impl Hash for BundleKey {
-    /// In two steps: each message's bundle is looked up twice.
+    /// Hashes two words, because the lookup of a bundle per message must be fast.
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(u64::from(self.from) << 32 | u64::from(self.to));
         state.write_u64(self.pace ^ u64::from(u16::from_le_bytes(self.rails)) << 48);
@@ -44,12 +45,12 @@ impl BundleIndex {
     }
 }
 
-/// Bound to nothing but the own pace.
+/// Marks a bundle bound to its own pace.
 pub(super) const PACE: u32 = u32::MAX;
-/// Not at home here, so that nobody here knows what the bundle is bound to.
+/// Marks a bundle whose home is another worker, which alone knows the limiting resource.
 pub(super) const ELSEWHERE: u32 = u32::MAX - 1;
 
-/// The bundles of a worker: those that pass a resource of its own. Those that arrive at its nodes are at home.
+/// Bundles that pass a resource of this worker. The home of a bundle is the worker of the receiving node.
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
     numbers: FxHashMap<BundleKey, u32>,
@@ -58,44 +59,44 @@ pub(super) struct Bundles {
     free: Vec<u32>,
     pub key: Vec<BundleKey>,
     pub path: Vec<SmallVec<[u32; 6]>>,
-    /// The other workers that own resources of its path.
+    /// Other workers that own resources of the path.
     pub others: Vec<SmallVec<[u32; 2]>>,
     pub pace: Vec<u64>,
     pub weight: Vec<i64>,
-    /// Flows that will count or have ended, by which it does not weigh more or less yet.
+    /// Number of announced or ended flows that have not yet changed the weight.
     pub pending: Vec<u32>,
-    /// Where it stands among its resources' bundles, if it does.
+    /// Position of the bundle in the list of each resource of its path; empty without weight.
     pub places: Vec<SmallVec<[u32; 6]>>,
     pub touched: Vec<bool>,
-    /// The resource that limits it, or [`PACE`], or [`ELSEWHERE`].
+    /// The limiting resource, [`PACE`] or [`ELSEWHERE`].
     pub bound: Vec<u32>,
     pub home: Vec<Home>,
 }
 
-/// What only the worker of the receiving node knows of a bundle.
+/// State of a bundle at its home.
 #[derive(Debug, Default)]
 pub(super) struct Home {
-    /// What each of its flows has got, less what the clock of what limits it shows.
+    /// Amount that each flow has transferred, minus the clock of the limiting resource.
     pub offset: i128,
-    /// How much a flow has got when it ends, and which it is.
+    /// Amount transferred at the end of each flow, and ticket of the flow.
     pub ends: FlowOrder,
-    /// Tells what is still meant of what was said of its next end.
+    /// Version of the entry of the next end. Older entries are stale.
     pub version: u32,
-    /// What each flow has lost up to `since`, when it had got `mark`.
+    /// Loss of each flow up to `since`, when it had transferred `mark`.
     pub lost: LostBytes,
     pub since: u64,
     pub mark: i128,
 }
 
-/// How much flows have got when they end, and which they are, first those that end first. Flows alike end in the order
-/// in which they start: those that do need no heap.
+/// Flows of a bundle in the order of their ends: amount transferred at the end, and ticket. Flows of equal size end in
+/// the order of their starts and need no heap.
 #[derive(Debug, Default)]
 pub(super) struct FlowOrder {
     in_order: VecDeque<(i128, u32)>,
     others: BinaryHeap<Reverse<(i128, u32)>>,
 }
 
-/// A bundle of so many flows is likely to have several times as many.
+/// Number of flows from which the list of a bundle grows fourfold, because it will probably become much longer.
 const MANY: usize = 16;
 
 impl FlowOrder {
@@ -117,7 +118,7 @@ impl FlowOrder {
         }
     }
 
-    /// The first.
+    /// Returns the first flow to end.
     #[inline]
     pub fn first(&self) -> Option<(i128, u32)> {
         match (self.in_order.front(), self.others.peek()) {
@@ -126,7 +127,7 @@ impl FlowOrder {
         }
     }
 
-    /// Takes the first.
+    /// Removes the first flow to end.
     #[inline]
     pub fn pop(&mut self) -> Option<(i128, u32)> {
         match (self.in_order.front(), self.others.peek()) {
@@ -137,8 +138,8 @@ impl FlowOrder {
     }
 }
 
-/// What the flows of a bundle would have got more at their pace, by what they were bound to: an adapter outwards,
-/// inwards, both directions, an uplink. In bytes per second times picoseconds.
+/// Loss of the flows of a bundle relative to their pace, in bytes per second times picoseconds. The parts are the
+/// losses at an outgoing adapter, at an incoming adapter, at both directions together, and at an uplink or link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LostBytes(pub [i128; 4]);
 
@@ -156,7 +157,7 @@ impl Bundles {
         found
     }
 
-    /// A new bundle along `path`, on which `others` own something too.
+    /// Adds a bundle with the path `path`. The workers `others` own resources of the path too.
     pub fn add(&mut self, key: BundleKey, path: SmallVec<[u32; 6]>, others: SmallVec<[u32; 2]>, home: bool) -> u32 {
         let number = self.free.pop().unwrap_or(self.key.len() as u32);
         let at = number as usize;
@@ -181,17 +182,17 @@ impl Bundles {
         number
     }
 
-    /// Whether a bundle has flows that are under way or will be.
+    /// Returns true if a bundle has active or announced flows.
     pub fn has_flows(&self, number: u32) -> bool {
         let at = number as usize;
         self.weight[at] != 0 || self.pending[at] > 0 || !self.home[at].ends.is_empty()
     }
 
-    /// A bundle has no flows any more.
+    /// Removes a bundle without flows.
     pub fn remove(&mut self, number: u32) {
         self.numbers.remove(&self.key[number as usize]);
         self.last = self.last.filter(|last| *last != number);
-        // A version is never used twice: what was said of this bundle may still be about.
+        // Versions are never reused, because stale entries of this bundle may remain.
         self.home[number as usize].version += 1;
         self.free.push(number);
     }

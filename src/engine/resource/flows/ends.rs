@@ -1,7 +1,7 @@
-//! What limits a bundle, the clock that its flows follow, and which flow ends first.
+//! Limiting resource of a bundle, the clock of its flows, and the flow that ends first.
 //!
-//! A bundle is bound to the resource (or its pace) that limits it. Its flows end at marks of that resource's clock, so
-//! that a level that moves costs an event a resource, not one a flow.
+//! A bundle is bound to the resource that limits it, or to its pace. Its flows end at marks of that resource's clock. A
+//! moved level therefore costs one event per resource, not one per flow.
 
 use std::cmp::Reverse;
 
@@ -10,14 +10,14 @@ use super::bundles::{ELSEWHERE, LostBytes, PACE};
 use super::resources::{divided, exact, lesser};
 
 impl Flows {
-    /// What each flow of a bundle has got at `time`.
+    /// Returns the amount that each flow of a bundle has transferred at `time`.
     #[inline]
     pub(super) fn value(&self, j: u32, time: u64) -> i128 {
         let home = &self.bundles.home[j as usize];
         home.offset + self.shown(j, self.bundles.bound[j as usize], time)
     }
 
-    /// What the clock of `bound` shows a flow of the bundle.
+    /// Returns the clock of `bound` for a flow of the bundle.
     #[inline]
     pub(super) fn shown(&self, j: u32, bound: u32, time: u64) -> i128 {
         match bound {
@@ -26,7 +26,7 @@ impl Flows {
         }
     }
 
-    /// What limits a bundle, and to how much.
+    /// Returns the limiting resource of a bundle, or [`PACE`], and the limit.
     fn limit_of(&self, j: u32) -> (u32, u64) {
         let (mut to, mut least) = (PACE, self.bundles.pace[j as usize]);
         for &p in self.bundles.path[j as usize].as_slice() {
@@ -37,7 +37,7 @@ impl Flows {
         (to, least)
     }
 
-    /// A bundle at home here has its first flow at `time`, which has got nothing.
+    /// Binds a bundle of this worker whose first flow starts at `time`.
     pub(super) fn bind(&mut self, j: u32, time: u64) {
         let at = j as usize;
         let (to, _) = self.limit_of(j);
@@ -48,13 +48,13 @@ impl Flows {
         (home.lost, home.since, home.mark) = (LostBytes::default(), time, 0);
     }
 
-    /// Binds the bundles on `p` to what limits them from `time` on, as far as they are at home here. Of
-    /// two resources that have moved the one that was heard of last looks after what passes both.
+    /// Binds the bundles on `p` to their limiting resources from `time` on, if this worker is their home. If both
+    /// resources of a bundle have moved, the resource with the greater number handles the bundle.
     pub(super) fn bind_all(&mut self, p: u32, time: u64) {
         let on = std::mem::take(&mut self.resources.on[p as usize]);
         let two = self.wires.crosses_two();
         let level = self.resources.rate[p as usize];
-        // A little less than what is tolerated: what is within this stays, as [`Flows::stays`] says exactly.
+        // Slightly less than the tolerance, so that rounding cannot contradict the exact test of [`Flows::stays`].
         let tolerated = (1.0 - f64::EPSILON * 4.0) * exact(2000 + self.wires.tolerance) / 2000.0;
         for member in &on {
             let bound = self.bundles.bound[member.bundle as usize];
@@ -81,16 +81,16 @@ impl Flows {
         self.resources.on[p as usize] = on;
     }
 
-    /// Whether a bundle may stay bound as it is, which is limited to `least`.
+    /// Returns true if a bundle with the limit `least` may remain bound to `bound`.
     ///
-    /// To be bound by a little more than the least costs less than to change.
+    /// A bound slightly above the least limit is tolerated, because a change costs more.
     #[inline]
     fn stays(&self, bound: u32, pace: u64, least: u64) -> bool {
         let level = if bound == PACE { pace } else { self.resources.level[bound as usize] };
         level * 2000 <= least * (2000 + self.wires.tolerance) && level <= pace && (bound == PACE || least < pace)
     }
 
-    /// Binds a bundle at home here to what limits it from `time` on, if it has flows and is not bound well.
+    /// Binds a bundle of this worker to its limiting resource from `time` on, if it has flows and may not stay bound.
     pub(super) fn bind_anew(&mut self, j: u32, time: u64) {
         let at = j as usize;
         let (to, least) = self.limit_of(j);
@@ -107,12 +107,12 @@ impl Flows {
         self.look_later(to);
     }
 
-    /// What each flow of a bundle has lost at `time`, since the bundle began.
+    /// Returns the loss of each flow of a bundle at `time`, since the bundle began.
     pub(super) fn lost(&self, j: u32, time: u64) -> LostBytes {
         self.lost_at(j, time, self.value(j, time))
     }
 
-    /// As [`Flows::lost`], where each flow has got `value`.
+    /// Returns the loss as [`Flows::lost`], if each flow has transferred `value`.
     #[inline]
     pub(super) fn lost_at(&self, j: u32, time: u64, value: i128) -> LostBytes {
         let home = &self.bundles.home[j as usize];
@@ -124,12 +124,12 @@ impl Flows {
         lost
     }
 
-    /// Where [`LostBytes`] have what is lost at `bound`; nothing is at the own pace.
+    /// Returns the part of [`LostBytes`] for losses at `bound`; `None` at the own pace.
     pub(super) fn part(&self, bound: u32) -> Option<usize> {
         self.resources.id.get(bound as usize).map(|id| id.kind().lost_at())
     }
 
-    /// Says anew when the next flow of a bundle ends.
+    /// Enters the next end of a bundle. Older entries become stale.
     pub(super) fn offer(&mut self, j: u32) {
         let home = &mut self.bundles.home[j as usize];
         home.version += 1;
@@ -144,7 +144,7 @@ impl Flows {
         }
     }
 
-    /// The clock at which the next flow of a bundle ends.
+    /// Returns the clock at which the next flow of a bundle ends.
     #[inline]
     pub(super) fn next_mark(&self, j: u32) -> i128 {
         let home = &self.bundles.home[j as usize];
@@ -152,7 +152,7 @@ impl Flows {
         mark - home.offset
     }
 
-    /// Takes the bundle bound to `p` whose flow ends first, if that is before `next`.
+    /// Removes the first entry of the bundles bound to `p`, if a flow ends before `next`. Returns its bundle.
     pub(super) fn first_before(&mut self, p: u32, next: u64) -> Option<u32> {
         while let Some(&Reverse((mark, j, version))) = self.resources.ends[p as usize].marks.peek() {
             let is_meant = self.bundles.home[j as usize].version == version;
@@ -167,7 +167,7 @@ impl Flows {
         None
     }
 
-    /// The first end of `p` is to be found again, at the end of the slot.
+    /// Marks the first end of `p` for computation at the end of the slot.
     #[inline]
     pub(super) fn look_later(&mut self, p: u32) {
         if p != PACE && !std::mem::replace(&mut self.resources.ends[p as usize].stale, true) {
@@ -175,7 +175,7 @@ impl Flows {
         }
     }
 
-    /// As [`Flows::look`], of what limits a bundle.
+    /// Calls [`Flows::look`] for the limiting resource of a bundle.
     #[inline]
     pub(super) fn look_again(&mut self, bound: u32) {
         if bound != PACE {
@@ -183,7 +183,7 @@ impl Flows {
         }
     }
 
-    /// Finds the first end of the bundles bound to `p`.
+    /// Computes the first end of the bundles bound to `p`.
     pub(super) fn look(&mut self, p: u32) {
         let ends = &mut self.resources.ends[p as usize];
         ends.stale = false;
@@ -197,7 +197,7 @@ impl Flows {
         self.due.set(p, end);
     }
 
-    /// The first end of bundles bound to nothing but their pace: when, and of which.
+    /// Returns the first end, and its bundle, of the bundles bound to their pace.
     pub(super) fn first_paced(&mut self) -> Option<(u64, u32)> {
         loop {
             let &Reverse((end, j, version)) = self.paced.peek()?;

@@ -1,15 +1,16 @@
-//! Water-filling: the level of one resource by what limits its flows elsewhere.
+//! Water-filling: the level of one resource from the limits of its flows at other resources.
 
 use super::limit_counts::LimitCounts;
 use super::resources::UNIT;
 
-/// The greatest rate that each of the flows may have which others do not limit to less (where all are limited, what is
-/// left for one), and how much of the capacity all use. `sides` gives what the flows' limits are on either side of a
-/// level; the flows weigh `weight` together.
+/// Computes the level of a resource and the used part of its capacity. The level is the greatest rate of flows that
+/// other resources do not limit further. If other resources limit all flows, the level is the rate that the flow with
+/// the greatest limit could have without this limit. `sides` returns the limits of flows below and above a level.
+/// `weight` is the total weight of the flows.
 ///
-/// What flows get that may have at most a level each grows with the level, ever more slowly: Newton's steps to where
-/// that is the capacity come from below, but for the first, which begins at `last`, mostly close to the end. Where
-/// rounding lets several levels be it, it is the least, which is found from the equal share on, whatever `last` was.
+/// The total rate of the flows is a concave function of the level. Newton's method finds the level at which the total
+/// rate is the capacity. It starts at `last`, which is usually close. All later steps approach the level from below. If
+/// rounding permits several levels, the result is the least, which is found from the equal share for any `last`.
 #[inline(always)]
 pub(in crate::resource) fn filled(
     capacity: u64,
@@ -36,7 +37,7 @@ pub(in crate::resource) fn filled(
             continue;
         }
         let found = left / others;
-        // The flows that are limited to less than what was found are those that left it, and no others could have.
+        // True if exactly the flows that were below the level have limits below the result.
         let is_least = from_share || (found >= share && left >= (top + 1) * others + below);
         if found <= next && is_least {
             let level = found.clamp(1, capacity);
@@ -55,7 +56,7 @@ pub(in crate::resource) fn filled(
 mod tests {
     use super::*;
 
-    /// Some numbers below an end, always the same ones.
+    /// Returns a generator of numbers below an end, always the same ones.
     fn numbers() -> impl FnMut(u64) -> u64 {
         let mut x = 1_u64;
         move |end| {

@@ -1,38 +1,38 @@
-//! Slots: the moments at which rates are judged anew, on a grid of simulated time.
+//! Slots: equidistant points of virtual time at which rates change.
 
 use mcpsim_base::units::{SimSpan, SimTime};
 
-/// The grid of slots.
+/// Grid of slots.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotGrid {
     slot: u64,
-    /// How far a worker may be ahead of another.
+    /// Time by which a worker may be ahead of another worker.
     lookahead: u64,
 }
 
 impl SlotGrid {
-    /// Slots of this length, where a worker may be `lookahead` ahead of another.
+    /// Creates slots of this length. A worker may be `lookahead` ahead of another worker.
     pub fn new(slot: SimSpan, lookahead: SimSpan) -> Self {
         SlotGrid { slot: slot.as_ps().max(1), lookahead: lookahead.as_ps() }
     }
 
-    /// The length of a slot.
+    /// Length of a slot in picoseconds.
     pub fn slot(self) -> u64 {
         self.slot
     }
 
-    /// The last slot not after `time`.
+    /// Returns the last slot not after `time`.
     pub fn floor(self, time: u64) -> u64 {
         time - time % self.slot
     }
 
-    /// The first slot after `time`.
+    /// Returns the first slot after `time`.
     pub fn after(self, time: u64) -> u64 {
         self.floor(time).saturating_add(self.slot)
     }
 
-    /// The slot from which on a transfer counts that left at `left` and starts at `head`: the last before it starts, if
-    /// all workers can hear of it by then.
+    /// Returns the slot from which a transfer counts that left at `left` and starts at `head`. This is the last slot
+    /// not after its start, if the announcement can reach all workers by then.
     pub fn counted(self, left: SimTime, head: SimTime) -> u64 {
         let left = left.as_ps();
         let heard = left.saturating_add(self.lookahead);
@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(grid.counted(at(0), at(100)), 100);
         assert_eq!(grid.counted(at(49), at(149)), 100);
         assert_eq!(grid.counted(at(10), at(175)), 150);
-        // Without latency the next slot is the first that can know.
+        // Without latency, the announcement is known from the next slot on.
         let grid = SlotGrid::new(SimSpan::from_ps(50), SimSpan::ZERO);
         assert_eq!(grid.counted(at(10), at(10)), 50);
         assert_eq!(grid.counted(at(50), at(50)), 100);

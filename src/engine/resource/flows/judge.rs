@@ -1,4 +1,5 @@
-//! Supersteps: resources find their levels by water-filling, and who feels a change is judged next.
+//! Supersteps: resources compute their levels by water-filling. Resources that a change affects follow in the next
+//! superstep.
 
 use mcpsim_base::units::SimTime;
 
@@ -11,8 +12,9 @@ use super::{FlowUpdate, Flows};
 pub(crate) const SUPERSTEPS: u32 = 24;
 
 impl Flows {
-    /// Judges own resources by the levels as they are: true if any level has moved so that others may feel it. What
-    /// others are to hear is in the outbox; [`Flows::take_levels`] follows, once theirs has been heard.
+    /// Computes the levels of own resources from the current levels. Adds changed levels to the outbox. Returns true
+    /// if a level has moved by more than the tolerance. [`Flows::take_levels`] must follow, after the messages of other
+    /// workers have been received.
     pub fn judge(&mut self, time: SimTime) -> bool {
         let mut moves = false;
         let mut dirty = std::mem::take(&mut self.dirty);
@@ -36,7 +38,7 @@ impl Flows {
         moves
     }
 
-    /// All levels that were judged, here and elsewhere, hold from `time` on: finds who feels it.
+    /// Sets all computed levels, of this worker and of others, from `time` on. Marks the resources that are affected.
     pub fn take_levels(&mut self, time: SimTime) {
         let mut moves = std::mem::take(&mut self.moves);
         for (p, level) in self.levels.drain(..) {
@@ -61,8 +63,8 @@ impl Flows {
         self.moves = moves;
     }
 
-    /// The level of `p` has moved from or to `least`: those that share bundles with it are judged next, but for bundles
-    /// that others limit to no more.
+    /// Marks the resources that share bundles with `p`, whose level has moved from or to `least`. Bundles that other
+    /// resources limit to `least` or less are not affected.
     fn rouse(&mut self, p: u32, least: u64) {
         let on = std::mem::take(&mut self.resources.on[p as usize]);
         if self.wires.crosses_two() {
@@ -88,7 +90,7 @@ impl Flows {
         self.resources.on[p as usize] = on;
     }
 
-    /// A resource is to be judged, if it is this worker's.
+    /// Marks a resource for the next superstep if this worker owns it.
     #[inline]
     pub(super) fn dirt(&mut self, p: u32) {
         if std::mem::replace(&mut self.resources.asks[p as usize], 0.0) > 0.0 {
@@ -96,19 +98,19 @@ impl Flows {
         }
     }
 
-    /// The slot ends with levels that have not settled.
+    /// Records that the slot ends before levels have settled.
     pub fn give_up(&mut self) {
         self.counts.unsettled += 1;
     }
 
-    /// The rate that each flow of a bundle could have but for the resource `p`.
+    /// Returns the rate of a bundle's flows without the limit of the resource `p`.
     pub(super) fn limit_of_many(&self, p: u32, member: &Member) -> u64 {
         let j = member.bundle as usize;
         let others = self.bundles.path[j].iter().filter(|&&q| q != p);
         others.fold(self.bundles.pace[j], |least, &q| least.min(self.resources.level[q as usize]))
     }
 
-    /// The level of `p` by its flows as they are, and how much of its capacity these use.
+    /// Computes the level of `p` and the used part of its capacity.
     fn judged(&mut self, p: u32) -> (u64, u64) {
         let at = p as usize;
         let (capacity, weight, last) =
@@ -134,7 +136,7 @@ impl Flows {
     }
 }
 
-/// Whether a level has moved by more than so many thousandths.
+/// Returns true if a level has moved by more than `tolerance` thousandths.
 fn has_moved(old: u64, new: u64, tolerance: u64) -> bool {
     old.abs_diff(new) * 1000 > old * tolerance
 }

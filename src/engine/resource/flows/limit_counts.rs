@@ -1,4 +1,4 @@
-//! What limits there are on either side of a level.
+//! Limits of flows below and above a level.
 
 #![allow(unsafe_code)]
 
@@ -7,23 +7,25 @@ use super::resources::{Member, exact};
 /// Whole numbers up to this one are exact as floating-point numbers.
 pub(super) const EXACT: u64 = 1 << 53;
 
-/// What limits are on either side of a level.
+/// Summary of the limits below and above a level.
 #[derive(Default)]
 pub(in crate::resource) struct LimitCounts {
-    /// Of those that are less: the sum, the weight, the greatest.
+    /// Weighted sum of the limits below the level.
     pub sum: u64,
+    /// Total weight of the limits below the level.
     pub below: u64,
+    /// Greatest limit below the level.
     pub top: u64,
-    /// The least of the others.
+    /// Least limit not below the level.
     pub next: u64,
 }
 
 impl LimitCounts {
-    /// Of limits, each with a weight.
+    /// Summarises limits and their weights.
     #[inline(always)]
     pub fn of(level: u64, limits: impl Iterator<Item = (u64, u64)>) -> LimitCounts {
         limits.fold(LimitCounts { next: u64::MAX, ..LimitCounts::default() }, |sides, (limit, weight)| {
-            // Without a branch, which nobody could foresee: flows that share alike have limits close to the level.
+            // There is no branch, because it would be unpredictable: many flows have limits close to the level.
             let mask = u64::from(limit < level).wrapping_neg();
             LimitCounts {
                 sum: sides.sum + ((limit * weight) & mask),
@@ -34,10 +36,10 @@ impl LimitCounts {
         })
     }
 
-    /// Of the limits of bundles that pass two resources each, by the rates of all resources.
+    /// Summarises the limits of bundles that pass two resources each. `rates` has the levels of all resources.
     ///
-    /// Exact where the level times the weight of all is at most [`EXACT`], as no product and no sum below the level is
-    /// greater then.
+    /// The result is exact if the level times the total weight is at most [`EXACT`]. No product or sum of limits below
+    /// the level is then greater.
     #[inline(always)]
     pub(super) fn of_two(level: u64, members: &[Member], rates: &[f64]) -> LimitCounts {
         #[cfg(target_arch = "x86_64")]
@@ -52,7 +54,7 @@ impl LimitCounts {
         }
     }
 
-    /// Looks at two limits at a time, without a branch.
+    /// Summarises two limits per step, without a branch.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "sse2")]
     #[inline]

@@ -1,20 +1,20 @@
-//! Flows to come, by the slot from which they count.
+//! Announced flows, by the slot from which they count.
 
 use std::collections::VecDeque;
 
-/// A flow to come: its bundle, and when it starts.
+/// Announced flow: bundle and start.
 type Coming = (u32, u64);
 
-/// Flows to come. Most count from one of few slots, the last of which is the most likely.
+/// Announced flows. Most flows count from one of few slots, usually the last one.
 #[derive(Debug, Default)]
 pub(super) struct PendingFlows {
     slots: VecDeque<(u64, Vec<Coming>)>,
-    /// Empty lists, kept for their room.
+    /// Empty lists for reuse.
     spare: Vec<Vec<Coming>>,
 }
 
 impl PendingFlows {
-    /// One more that counts from `slot`.
+    /// Adds a flow that counts from `slot`.
     #[inline]
     pub fn add(&mut self, slot: u64, coming: Coming) {
         let mut at = self.slots.len();
@@ -28,13 +28,13 @@ impl PendingFlows {
         self.slots[at - 1].1.push(coming);
     }
 
-    /// The first slot from which any count; `u64::MAX` if there is none.
+    /// Returns the first slot with flows; `u64::MAX` without flows.
     #[inline]
     pub fn first(&self) -> u64 {
         self.slots.front().map_or(u64::MAX, |(slot, _)| *slot)
     }
 
-    /// Takes those of the first slot, if that is not after `time`, in the order in which they came.
+    /// Removes the flows of the first slot, if it is not after `time`. Returns them in the order of announcement.
     pub fn take_until(&mut self, time: u64) -> Option<Vec<Coming>> {
         if self.first() > time {
             return None;
@@ -42,7 +42,7 @@ impl PendingFlows {
         self.slots.pop_front().map(|(_, flows)| flows)
     }
 
-    /// Takes back a list that was given.
+    /// Stores a returned list for reuse.
     pub fn keep_room(&mut self, mut flows: Vec<Coming>) {
         flows.clear();
         self.spare.push(flows);

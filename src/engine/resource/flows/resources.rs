@@ -1,4 +1,5 @@
-//! What transfers share: adapters in each direction, both directions of one, of a pair of nodes.
+//! Resources that flows share: directions of adapters, both directions of an adapter or of a pair of nodes, uplinks and
+//! links.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,13 +8,13 @@ use rustc_hash::FxHashMap;
 
 use super::bundle_paths::ResourceKind;
 
-/// A flow's weight; that of one which starts within a slot is less in this slot.
+/// Weight of a flow. A flow that starts within a slot has less weight in this slot.
 pub(in crate::resource) const UNIT: u64 = 256;
-/// More than any wire carries, and little enough for sums.
+/// Greatest rate in bytes per second. It exceeds the rate of any link, and sums do not overflow.
 pub(super) const MOST: u64 = 1 << 50;
 
-/// A resource, by a number that is the same at every worker: its kind, its node, its rail or the other node. The node of
-/// an uplink is the first node of its group, that of a link is close to the link.
+/// Identifier of a resource, equal at every worker: kind, node, and a further number. The node of an uplink is the
+/// first node of its group. The node of a link is close to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ResourceId(pub u64);
 
@@ -32,16 +33,16 @@ impl ResourceId {
         self.0 as u32 & ((1 << 30) - 1)
     }
 
-    /// The node whose worker owns it.
+    /// The node whose worker owns the resource.
     pub fn node(self) -> u32 {
         (self.0 >> 30) as u32 & ((1 << 30) - 1)
     }
 }
 
-/// The resources a worker has heard of, its own and others', by its own numbers for them.
+/// Resources that a worker owns or has received messages about, by the worker's own numbers.
 ///
-/// The level is the rate that a flow may have there, in bytes a second. The clock is what each flow that is bound to
-/// the resource has got since time began: bytes a second times picoseconds.
+/// The level is the greatest rate of a flow in bytes per second. The clock is the integral of the level over
+/// picoseconds, which is the progress of each flow bound to the resource.
 #[derive(Debug, Default)]
 pub(super) struct Resources {
     numbers: FxHashMap<ResourceId, u32>,
@@ -49,27 +50,26 @@ pub(super) struct Resources {
     pub own: Vec<bool>,
     pub capacity: Vec<u64>,
     pub level: Vec<u64>,
-    /// The level as looks read it.
+    /// Level as a floating-point number.
     pub rate: Vec<f64>,
-    /// As `rate`, but 0 if it is to be judged already, or by another worker only.
+    /// `rate`, or 0 if the resource is already marked for the next superstep or belongs to another worker.
     pub asks: Vec<f64>,
-    /// The level by which others were judged last.
+    /// Level from which the levels of other resources were computed last.
     pub told: Vec<u64>,
     clock: Vec<i128>,
     set: Vec<u64>,
-    /// The sum of its bundles' weights.
+    /// Total weight of the bundles on the resource.
     pub weight: Vec<u64>,
-    /// Its level has moved in this slot so that others feel it.
+    /// True if the level has moved by more than the tolerance in this slot.
     pub moved: Vec<bool>,
     pub on: Vec<Vec<Member>>,
-    /// What of its capacity is used, judged last; and over time: bytes a second times picoseconds, the most, and since
-    /// when.
+    /// Use of the capacity.
     pub used: Vec<Used>,
     pub ends: Vec<FlowEnds>,
 }
 
-/// A bundle on a resource: what judging the resource looks at, side by side. All of it are whole numbers; as
-/// floating-point numbers they are compared and multiplied two at a time, see [`exact`].
+/// Bundle on a resource, with the values that the computation of the level reads. The values are whole numbers, stored
+/// as floating-point numbers for vector instructions, see [`exact`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub pace: f64,
@@ -79,10 +79,11 @@ pub(super) struct Member {
     pub bundle: u32,
 }
 
-/// The bundle's path has not just two resources.
+/// Marks a bundle whose path does not have exactly two resources.
 pub(super) const MANY: u32 = u32::MAX;
 
-/// How much of a resource is used.
+/// Use of a resource: present and greatest rate in bytes per second, time of the last change in picoseconds, and the
+/// integral of the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Used {
     pub now: u64,
@@ -91,16 +92,16 @@ pub(super) struct Used {
     pub sum: u128,
 }
 
-/// The bundles bound to a resource by where its clock will be when their next flows end.
+/// Bundles bound to a resource, by the clock at which their next flows end.
 #[derive(Debug, Default)]
 pub(super) struct FlowEnds {
     pub marks: BinaryHeap<Reverse<(i128, u32, u32)>>,
-    /// Its first end is to be found again.
+    /// True if the first end must be computed again.
     pub stale: bool,
 }
 
 impl Resources {
-    /// The number of a resource, which is new if nobody has asked for it before.
+    /// Returns the number of a resource. A new resource gets the next number.
     pub fn number(&mut self, id: ResourceId, capacity: u64, own: bool) -> u32 {
         if let Some(&number) = self.numbers.get(&id) {
             return number;
@@ -124,14 +125,14 @@ impl Resources {
         number
     }
 
-    /// What its clock shows at `time`.
+    /// Returns the clock of a resource at `time`.
     #[inline]
     pub fn clock_at(&self, p: u32, time: u64) -> i128 {
         let p = p as usize;
         self.clock[p] + i128::from(self.level[p]) * i128::from(time as i64 - self.set[p] as i64)
     }
 
-    /// When its clock gets to `mark`.
+    /// Returns the time at which the clock of a resource reaches `mark`.
     #[inline]
     pub fn time_of(&self, p: u32, mark: i128) -> u64 {
         let p = p as usize;
@@ -139,7 +140,7 @@ impl Resources {
         self.set[p].saturating_add(divided(left, self.level[p]))
     }
 
-    /// From `time` on the level is `level`.
+    /// Sets the level from `time` on.
     pub fn set_level(&mut self, p: u32, level: u64, time: u64) {
         let clock = self.clock_at(p, time);
         let p = p as usize;
@@ -152,7 +153,7 @@ impl Resources {
         }
     }
 
-    /// From `time` on so much of it is used.
+    /// Sets the used rate to `now` from `time` on.
     pub fn use_of(&mut self, p: u32, now: u64, time: u64) {
         let used = &mut self.used[p as usize];
         if time > used.since {
@@ -163,20 +164,20 @@ impl Resources {
     }
 }
 
-/// A whole number below 2^53 as a floating-point number, which is exactly the same.
+/// Converts a whole number up to 2^53 to an equal floating-point number.
 #[inline(always)]
 pub(super) fn exact(number: u64) -> f64 {
     debug_assert!(number <= 1 << 53);
     number as i64 as f64
 }
 
-/// The lesser of two numbers, in one instruction: none is NaN.
+/// Returns the lesser of two numbers that are not NaN, in one instruction.
 #[inline(always)]
 pub(super) fn lesser(a: f64, b: f64) -> f64 {
     if a < b { a } else { b }
 }
 
-/// `left / rate`, rounded up.
+/// Returns `left / rate`, rounded up.
 #[inline]
 pub(super) fn divided(left: u128, rate: u64) -> u64 {
     match u64::try_from(left) {

@@ -1,16 +1,15 @@
-//! The earliest of many times, each of which may change in place.
+//! Minimum of many times, each of which can change.
 
-/// A time for each of some numbers, and the earliest of all: a tournament, in which a time that changes plays anew only
-/// as far as what it changes goes.
+/// Tournament tree with a time for each number. A change of a time updates only the ancestors whose minimum changes.
 #[derive(Debug, Default)]
 pub(super) struct TournamentTree {
-    /// The earlier of each two: the earliest of all is at 1, what is earlier of those at 2k and 2k + 1 at k. The times
-    /// themselves are the second half.
+    /// Nodes of the tree. Index 1 is the root, and index k has the minimum of the indices 2k and 2k + 1. The second
+    /// half has the times themselves.
     times: Vec<u64>,
 }
 
 impl TournamentTree {
-    /// One more number, whose time is never.
+    /// Adds a number without a time.
     pub fn add(&mut self, number: u32) {
         let (at, room) = (number as usize, self.times.len() / 2);
         if at < room {
@@ -25,7 +24,7 @@ impl TournamentTree {
         self.times = times;
     }
 
-    /// From now on the time of `number` is `time`.
+    /// Sets the time of `number`.
     #[inline]
     pub fn set(&mut self, number: u32, time: u64) {
         let mut k = self.times.len() / 2 + number as usize;
@@ -40,13 +39,13 @@ impl TournamentTree {
         }
     }
 
-    /// The earliest time; `u64::MAX` if there is none.
+    /// Returns the earliest time; `u64::MAX` if no number has a time.
     #[inline]
     pub fn first(&self) -> u64 {
         self.times.get(1).copied().unwrap_or(u64::MAX)
     }
 
-    /// A number whose time is before `end`, of those with the earliest the least.
+    /// Returns the least number with the earliest time, if this time is before `end`.
     #[inline]
     pub fn before(&self, end: u64) -> Option<u32> {
         let first = self.first();
