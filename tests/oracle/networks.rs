@@ -201,7 +201,7 @@ fn networks_that_cannot_be_are_refused_with_their_key() {
         ),
         ("topology = \"fat_tree\"\ndown = [4, 2]\nup = [1, 1]", "a list of 1 numbers in network.up"),
         ("topology = \"fat_tree\"\ndown = [4, 2]\nrouting = \"valiant\"", "\"d_mod_k\", \"s_mod_k\" or \"random\""),
-        ("topology = \"fat_tree\"\ndown = [65536, 65536]", "fewer than 1073741824 nodes and links"),
+        ("topology = \"fat_tree\"\ndown = [65536, 65536]", "fewer than 67108864 nodes and links"),
         ("topology = \"dragonfly\"\ngroups = 4\nswitches = 2", "\"nodes_per_switch\""),
         ("topology = \"dragonfly_plus\"\ngroups = 0", "a number of at least 1 in network.groups"),
         (

@@ -124,6 +124,8 @@ fn ends_of_processes_are_reported() {
             ("code", 5, "rank 1 ended with exit code 5"),
             ("file", 1, "MPI_File_open"),
             ("deadlock", 3, "deadlock"),
+            ("thread", 1, "MPI was called by a second thread"),
+            ("child", 0, "MPI was called by a second process of a rank"),
             ("nothing", 1, "without a call of an MPI function that mcpsim replaces"),
         ] {
             let ran = run(&built, "--nct 1,1,2", argument);

@@ -23,7 +23,7 @@ pub(super) use graph::SwitchGraph;
 pub(super) use torus::Torus;
 
 /// Greatest permitted number of links and of nodes of a network.
-pub(super) const MOST_LINKS: u64 = 1 << 30;
+pub(super) const MOST_LINKS: u64 = 1 << 26;
 
 /// Greatest permitted number of different latencies of paths.
 pub(super) const MOST_LATENCIES: usize = 4096;

@@ -228,7 +228,9 @@ fn refuse(what: &str) -> ! {
     let line = format!("error: {what}\n");
     // SAFETY: the text has the stated length.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-    std::process::exit(70)
+    // Exit handlers of the program could call MPI again.
+    // SAFETY: the call has no requirement.
+    unsafe { libc::_exit(1) }
 }
 
 /// Connects the process to the simulator as the rank for which it was started. Only the first call has an effect.
@@ -260,6 +262,9 @@ pub fn runs_rank_code() -> bool {
 #[inline]
 pub fn needs_rank() {
     if current().is_none() {
+        if attached() {
+            refuse("MPI was called by a second thread: expected calls by one thread (MPI_THREAD_FUNNELED)");
+        }
         attach();
         // SAFETY: the pointer is not null after `attach`, and the rank's state is never freed.
         run_as(unsafe { &*ATTACHED.load(Ordering::Acquire) });
@@ -281,7 +286,9 @@ fn connect() {
     process.own_stack.set(own_stack());
     let outbox = BoxWriter::new(area.outbox(), area.room(), 0);
     let owner = std::process::id();
-    area.control().process.store(owner, Ordering::Release);
+    if area.control().process.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        refuse("MPI was called by a second process of a rank: expected one process that calls MPI");
+    }
     let connection: &'static mut Connection = Box::leak(Box::new(Connection {
         area,
         outbox,

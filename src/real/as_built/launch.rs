@@ -103,6 +103,9 @@ fn needed(data: &[u8]) -> Option<Vec<String>> {
     use object::read::elf::{Dyn, FileHeader};
     let header = object::elf::FileHeader64::<object::Endianness>::parse(data).ok()?;
     let endian = header.endian().ok()?;
+    if header.e_machine(endian) != object::elf::EM_X86_64 {
+        return None;
+    }
     let sections = header.sections(endian, data).ok()?;
     let (entries, link) = sections.dynamic(endian, data).ok()??;
     let strings = sections.strings(endian, data, link).ok()?;
@@ -141,6 +144,12 @@ impl RankProcess {
 impl RankProcesses {
     fn of(&self, rank: Rank) -> std::sync::MutexGuard<'_, RankProcess> {
         self.0[rank as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the process of a rank at once.
+    pub(super) fn kill(&self, rank: Rank) {
+        // A process that has ended already needs no signal.
+        let _ = self.of(rank).child.kill();
     }
 
     /// Returns the error of a rank whose process has ended without a report. `attached` is the identifier of the
@@ -358,9 +367,13 @@ fn forward(job: &Job, pipes: Vec<(Rank, Stream, OwnedFd)>) {
         for (index, _) in indices.iter().zip(&polled).filter(|(_, polled)| polled.revents != 0) {
             let pending = &mut all[*index];
             let Some(pipe) = &mut pending.pipe else { continue };
-            let count = pipe.read(&mut bytes).unwrap_or(0);
+            let count = match pipe.read(&mut bytes) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                read => read.unwrap_or(0),
+            };
+            let before = pending.line.len();
             pending.line.extend_from_slice(&bytes[..count]);
-            let whole = pending.line.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+            let whole = bytes[..count].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| before + at + 1);
             let end = if count == 0 { pending.line.len() } else { whole };
             if end > 0 {
                 job.output.write(pending.rank, pending.stream, &pending.line[..end]);

@@ -204,6 +204,8 @@ impl Drop for RemoteProgram {
         let mut link = lock(&self.link);
         if link.lost.is_none() && self.has_begun {
             link.tell(&ToRank::End);
+        } else if !self.has_begun {
+            link.processes.kill(link.rank);
         }
     }
 }
