@@ -208,6 +208,8 @@ fn convert(of: &Prototype, argument: &Argument, body: &mut Body) {
                 }
             }
             (1, false) => {
+                // The request of `MPI_Imrecv` is an output, in contrast to its message.
+                let updates = updates && !(of.name == "Imrecv" && name == "request");
                 let start = if updates { format!("read_handle(HandleClass::{kind}, {name})") } else { "0".to_owned() };
                 let _ = writeln!(body.before, "let mut t_{name}: usize = {start};");
                 body.passed.push(format!("one(&mut t_{name}, {name})"));
