@@ -54,8 +54,8 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
     after_long_help = EXAMPLES
 )]
 pub(crate) struct RunArgs {
-    /// The application: a TOML description, a program compiled by mcpsim cc,
-    /// a trace, or a name from mcpsim list
+    /// The application: a TOML description, a program of mcpsim cc, Open MPI 4
+    /// or MPICH, a trace, or a name from mcpsim list
     #[arg(value_name = "APP")]
     pub app: PathBuf,
 

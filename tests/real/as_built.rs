@@ -20,15 +20,16 @@ const SHORT: [&str; 9] = [
     "type_contents.c",
 ];
 
-/// Programs that test what libraries of other versions lack, the version of MPI, or shared memory.
-const OTHER: [&str; 8] = [
+/// Programs whose output differs. Limits of info values, the version of MPI and numbers of added error classes are those
+/// of mcpsim. `MPI_T_PVAR_ALL_HANDLES` is not converted. Shared windows have one rank. The number of checks in
+/// `strict_rma_epochs.c` depends on measured time.
+const OTHER: [&str; 7] = [
     "env_errors.c",
     "env_info.c",
     "env_init.c",
     "rma_windows.c",
     "strict_rma_epochs.c",
     "strict_rma_shared.c",
-    "strict_rma_wrong.c",
     "tools.c",
 ];
 
