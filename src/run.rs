@@ -51,7 +51,7 @@ pub use shipped::{Shipped, hides, list};
 pub use trace_file::TraceFile;
 pub use values::{Model, PlacementChoice};
 
-pub(crate) use application::is_elf;
+pub(crate) use application::{is_elf, is_program};
 pub(crate) use files::{check_no_input, directory_of};
 pub(crate) use otf2::{compile_with_otf2, run_to_end};
 pub(crate) use placement::placed;

@@ -17,6 +17,8 @@ mod conformance;
 mod heap;
 #[path = "real/isolation.rs"]
 mod isolation;
+#[path = "real/languages.rs"]
+mod languages;
 #[path = "real/mistakes.rs"]
 mod mistakes;
 #[path = "real/profiles.rs"]

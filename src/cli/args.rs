@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use crate::cc::Language;
 use crate::config::{Override, did_you_mean};
 use crate::process::Checks;
-use crate::run::{Details, RunRequest, Shipped, is_elf};
+use crate::run::{Details, RunRequest, Shipped, is_program};
 
 use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
 use super::exit::{self, Exit, Failure};
@@ -55,7 +55,7 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
 )]
 pub(crate) struct RunArgs {
     /// The application: a TOML description, a program of mcpsim cc, Open MPI 4
-    /// or MPICH, a trace, or a name from mcpsim list
+    /// or MPICH, a script, a trace, or a name from mcpsim list
     #[arg(value_name = "APP")]
     pub app: PathBuf,
 
@@ -299,7 +299,7 @@ fn separate_programs_arguments(arguments: &mut Vec<OsString>) -> Option<String> 
             Some(option) if takes_value(option) => at += 2,
             Some(option) if option.starts_with('-') => at += 1,
             _ => {
-                if is_elf(Path::new(argument)) && arguments.get(at + 1).is_some_and(|next| next != "--") {
+                if is_program(Path::new(argument)) && arguments.get(at + 1).is_some_and(|next| next != "--") {
                     let own = arguments[at + 1..].iter().filter_map(|word| word.to_str());
                     // Short options, and switches such as --quiet, are also common in other programs.
                     let known =

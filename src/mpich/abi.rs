@@ -176,6 +176,16 @@ pub fn handle_out(kind: HandleClass, handle: usize) -> Raw {
     found.map_or(0, |known| known.1 as Raw)
 }
 
+/// Returns the Fortran handle of a handle of the program, which is the same number.
+pub fn fint_out(_: HandleClass, handle: Raw) -> c_int {
+    handle
+}
+
+/// Inverse of [`fint_out`].
+pub fn fint_in(_: HandleClass, handle: c_int) -> Raw {
+    handle
+}
+
 pub fn buffer_in(buffer: *mut c_void) -> *mut c_void {
     if buffer as isize == -1 { standard::MPI_IN_PLACE as *mut c_void } else { buffer }
 }

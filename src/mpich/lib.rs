@@ -1,4 +1,4 @@
-//! Library that replaces MPICH for programs as built. mcpsim preloads it into the process of each rank.
+//! Library that replaces MPICH for programs as built. The processes of ranks load it instead of their MPI library.
 #![allow(unsafe_code)]
 
 mod abi;
@@ -8,7 +8,5 @@ mod callbacks;
 mod convert;
 #[path = "../openmpi/functions.rs"]
 mod functions;
-#[path = "../openmpi/interpose.rs"]
-mod interpose;
 #[path = "../openmpi/special.rs"]
 mod special;

@@ -8,6 +8,9 @@ use mcpsim_core::mpi::abi as standard;
 use mcpsim_core::mpi::abi::Status;
 
 use crate::convert::HandleClass;
+use crate::objects;
+
+pub use crate::indices::{fint_in, fint_out};
 
 /// Handle of an MPI object: an address.
 pub type Raw = usize;
@@ -63,16 +66,13 @@ pub const PROCESSOR_NAME: usize = 256;
 pub const OBJECT_NAME: usize = 64;
 pub const LIBRARY_VERSION: &str = "Open MPI v4.1, simulated by mcpsim";
 
-/// Upper half of the first word of a predefined object. The lower half is the standard handle.
-const MARK: usize = 0x6d63_7073 << 32;
-
 macro_rules! predefined {
     ($($name:ident $words:literal $handle:expr)*) => {
         $(
             #[unsafe(no_mangle)]
             pub static mut $name: [usize; $words] = {
                 let mut object = [0; $words];
-                object[0] = MARK | $handle;
+                objects::fill(&mut object, $handle);
                 object
             };
         )*
@@ -213,18 +213,14 @@ fn addresses() -> &'static [usize; standard::FIRST_USER] {
 /// Converts a handle of the program to the standard handle.
 #[inline]
 pub fn handle_in(_: HandleClass, handle: Raw) -> usize {
-    if handle >> 32 == 0 {
-        return handle;
-    }
-    // SAFETY: handles of the program are addresses of predefined objects or small numbers.
-    let word = unsafe { *(handle as *const usize) };
-    if word & !0xffff_ffff == MARK { word & 0xffff_ffff } else { usize::MAX }
+    // The first page of an address space contains no object.
+    if handle < 0x1000 { usize::MAX } else { objects::handle_of(handle) }
 }
 
 /// Converts a standard handle to a handle of the program.
 #[inline]
 pub fn handle_out(_: HandleClass, handle: usize) -> Raw {
-    if handle >= standard::FIRST_USER { handle } else { addresses()[handle] }
+    if handle >= standard::FIRST_USER { objects::address(handle) } else { addresses()[handle] }
 }
 
 pub fn buffer_in(buffer: *mut std::ffi::c_void) -> *mut std::ffi::c_void {

@@ -25,6 +25,34 @@ macro_rules! absent {
     };
 }
 
+macro_rules! c2f {
+    ($name:ident $profiling:ident $class:ident) => {
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(handle: Raw) -> c_int {
+            fint_out(HandleClass::$class, handle)
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $profiling(handle: Raw) -> c_int {
+            fint_out(HandleClass::$class, handle)
+        }
+    };
+}
+
+macro_rules! f2c {
+    ($name:ident $profiling:ident $class:ident) => {
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name(handle: c_int) -> Raw {
+            fint_in(HandleClass::$class, handle)
+        }
+
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $profiling(handle: c_int) -> Raw {
+            fint_in(HandleClass::$class, handle)
+        }
+    };
+}
+
 /// Queries of extensions. mcpsim has no extensions.
 macro_rules! nothing {
     ($name:ident $profiling:ident) => {

@@ -308,7 +308,13 @@ pub fn source(header: &str, others: &str) -> String {
     let mut index = 0;
     for of in &all {
         let name = &of.name;
-        if SPECIAL.contains(&name.as_str()) || name.ends_with("_c2f") || name.ends_with("_f2c") {
+        if SPECIAL.contains(&name.as_str()) {
+            continue;
+        }
+        if let Some((class, way)) = name.split_once('_').filter(|(_, way)| matches!(*way, "c2f" | "f2c"))
+            && class != "File"
+        {
+            let _ = writeln!(out, "{way}! {{ MPI_{name} PMPI_{name} {class} }}");
             continue;
         }
         let mut body = Body::default();

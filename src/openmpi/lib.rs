@@ -1,9 +1,11 @@
-//! Library that replaces Open MPI 4 for programs as built. mcpsim preloads it into the process of each rank.
+//! Library that replaces Open MPI 4 for programs as built. The processes of ranks load it instead of their MPI library.
 #![allow(unsafe_code)]
 
 mod abi;
 mod callbacks;
 mod convert;
 mod functions;
-mod interpose;
+mod indices;
+#[allow(dead_code)]
+mod objects;
 mod special;

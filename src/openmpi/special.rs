@@ -226,6 +226,15 @@ special! {
         settle();
         error_out(code)
     }
+    // A status of Fortran has the layout of the structure in C.
+    MPI_Status_c2f PMPI_Status_c2f(from: *const RawStatus, to: *mut RawStatus) {
+        std::ptr::copy_nonoverlapping(from, to, 1);
+        0
+    }
+    MPI_Status_f2c PMPI_Status_f2c(from: *const RawStatus, to: *mut RawStatus) {
+        std::ptr::copy_nonoverlapping(from, to, 1);
+        0
+    }
     MPI_Get_library_version PMPI_Get_library_version(version: *mut c_char, length: *mut c_int) {
         let text: Vec<c_char> = LIBRARY_VERSION.bytes().map(|byte| byte as c_char).chain([0]).collect();
         text_out(&text, version, length, 256);

@@ -21,7 +21,6 @@ mod setup;
 mod wire;
 mod writer;
 
-pub use crate::process::EPOCH_SECONDS;
-pub use attach::{attach, attached, is_rank_process, needs_rank, runs_rank_code};
-pub use launch::{LaunchError, Launched, Launcher, MpiLibrary, Pinned, library_of};
+pub use attach::{attach, attached, needs_rank};
+pub use launch::{ForeignProgram, LaunchError, Launched, Launcher, MpiLibrary, Pinned};
 pub use setup::RankSetup;

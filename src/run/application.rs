@@ -1,8 +1,9 @@
 //! Application of a simulation run. The kind of the application is determined once, when a request is resolved.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::app::App;
@@ -62,6 +63,36 @@ impl Application {
 /// Returns true if the first bytes of the file are those of machine code (ELF).
 pub(crate) fn is_elf(path: &Path) -> bool {
     first_bytes(path).starts_with(b"\x7fELF")
+}
+
+/// Returns true if the file is a program: machine code (ELF), or a script that names its interpreter.
+pub(crate) fn is_program(path: &Path) -> bool {
+    let bytes = first_bytes(path);
+    let is_table = path.extension().is_some_and(|ending| ending == "toml");
+    let names_interpreter = || bytes.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/"));
+    bytes.starts_with(b"\x7fELF") || (!is_table && names_interpreter())
+}
+
+/// Interpreters of scripts by the endings of their names.
+const INTERPRETERS: [(&str, &str); 5] =
+    [("py", "python3"), ("R", "Rscript"), ("r", "Rscript"), ("jl", "julia"), ("sh", "sh")];
+
+/// Returns the interpreter that starts the script `path`, if the system cannot start the script itself: the script names
+/// no interpreter or is not executable.
+pub(super) fn interpreter(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?;
+    let (_, interpreter) = INTERPRETERS.into_iter().find(|(of, _)| *of == ending)?;
+    let mode = path.metadata().ok().filter(Metadata::is_file)?.permissions().mode();
+    (mode & 0o111 == 0 || !is_program(path)).then_some(interpreter)
+}
+
+/// Returns the executable file that the shell would start for the name `name` without directory.
+pub(super) fn on_search_path(name: &Path) -> Option<PathBuf> {
+    let is_bare = name.parent() == Some(Path::new(""));
+    let all = std::env::var_os("PATH").filter(|_| is_bare)?;
+    let is_executable =
+        |path: &PathBuf| path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0);
+    std::env::split_paths(&all).map(|directory| directory.join(name)).find(is_executable)
 }
 
 /// Returns the first bytes of a file.

@@ -1,9 +1,12 @@
 //! Simulation runs of MPI programs as built, with one operating-system process per rank.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::as_built::{Launched, Launcher, MpiLibrary, Pinned, RankSetup, library_of};
+use crate::as_built::{ForeignProgram, Launched, Launcher, Pinned, RankSetup};
 use crate::cc::{CodeOrigin, ProgramFile};
 use crate::engine::{RankPrograms, RunOptions, Screen, Simulation};
 use crate::loader::{self, FileKind};
@@ -19,24 +22,51 @@ use super::real::{Printed, arguments, conclude, described, environment, explaine
 use super::record;
 use super::resolved::{RULES, Resolved};
 
-/// Returns the MPI library of the program `file`, if its ranks run as processes: the program was built for a real MPI
-/// library.
+/// Returns true if the ranks of the program `file` run as processes: `mcpsim cc` has not built the program, and it can
+/// load an MPI library that mcpsim replaces.
 ///
 /// # Errors
-/// The run has several programs.
-pub(super) fn library(run: &Resolved, file: &ProgramFile) -> Result<Option<MpiLibrary>, PredictError> {
-    let CodeOrigin::Binary(path) = &file.code else { return Ok(None) };
-    let Some((bytes, library)) = library_of(path) else { return Ok(None) };
-    if loader::is_program(&bytes) != FileKind::Unmarked {
-        return Ok(None);
+/// The run has several programs, or the program cannot be started.
+pub(super) fn runs_as_processes(run: &Resolved, file: &ProgramFile) -> Result<bool, PredictError> {
+    let CodeOrigin::Binary(path) = &file.code else { return Ok(false) };
+    let Ok(bytes) = std::fs::read(path) else { return Ok(false) };
+    if matches!(loader::is_program(&bytes), FileKind::Program | FileKind::OtherFormat(_)) {
+        return Ok(false);
     }
+    if ForeignProgram::of(&bytes) == ForeignProgram::Unsupported {
+        return Ok(false);
+    }
+    let name = &run.typed;
     if file.others.is_some() {
-        let name = &run.typed;
         return Err(PredictError::input(format!(
             "{name}: expected one program; several programs as built cannot yet run together"
         )));
     }
-    Ok(Some(library))
+    check_start(path, &bytes).map_err(|what| PredictError::input(format!("{name}: {what}")))?;
+    Ok(true)
+}
+
+/// Checks that the system can start the program at `path` with the libraries of mcpsim.
+fn check_start(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    let mode = path.metadata().map_or(0, |file| file.permissions().mode());
+    if mode & 0o111 == 0 {
+        return Err("expected an executable file: change its mode with chmod +x".to_owned());
+    }
+    if mode & 0o6000 != 0 {
+        return Err("expected a program without the set-user-ID and set-group-ID bits, because the dynamic linker \
+                    ignores the libraries of mcpsim for such programs: run a copy without these bits"
+            .to_owned());
+    }
+    let interpreter = bytes.strip_prefix(b"#!").and_then(|rest| {
+        let line = rest.split(|&byte| byte == b'\n').next()?;
+        line.trim_ascii().split(u8::is_ascii_whitespace).next().map(|word| OsStr::from_bytes(word).to_owned())
+    });
+    match interpreter.map(PathBuf::from) {
+        Some(interpreter) if !interpreter.is_file() => {
+            Err(format!("the interpreter {} of the script does not exist", interpreter.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the file that the program name `path` denotes: the shell's search for names without a slash.
@@ -44,11 +74,10 @@ fn found(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Simulates the program of `run`, whose MPI library is `library`.
+/// Simulates the program of `run`.
 pub(super) fn simulate(
     run: &Resolved,
     file: &ProgramFile,
-    library: MpiLibrary,
     conduct: Conduct<'_>,
 ) -> Result<Option<Prediction>, PredictError> {
     let Conduct { processes, console, .. } = conduct;
@@ -84,7 +113,7 @@ pub(super) fn simulate(
     setup.memory_bound = settings.memory_bound.map(|part| part.of_one());
     setup.states_buffers = states_buffers;
     let pinned = (simulation.workers() == 1).then(Pinned::to_one_core).flatten();
-    let launcher = Launcher { program: &found(path), library, setup: &setup, job: job.clone() };
+    let launcher = Launcher { program: &found(path), setup: &setup, job: job.clone() };
     let launched: Launched = launcher.start().map_err(|error| PredictError::input(error.to_string()))?;
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {

@@ -10,17 +10,10 @@ use super::error::PredictError;
 
 const SOURCES: [&str; 5] = ["c", "cc", "cpp", "cxx", "C"];
 
-/// File extensions of source languages that mcpsim does not compile, each with commands to build and start the program.
-const RECORDED: [(&[&str], &str, &str); 5] = [
-    (
-        &["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08"],
-        "Fortran",
-        "a program built by mpifort",
-    ),
-    (&["py"], "Python", "python3 FILE"),
-    (&["R", "r"], "R", "Rscript FILE"),
-    (&["jl"], "Julia", "julia FILE"),
-    (&["rs"], "Rust", "a program built by cargo"),
+/// File extensions of source languages, each with the tool that builds a program of that language.
+const BUILT: [(&[&str], &str, &str); 2] = [
+    (&["f", "F", "for", "f77", "f90", "F90", "f95", "F95", "f03", "F03", "f08", "F08"], "Fortran", "mpifort"),
+    (&["rs"], "Rust", "cargo"),
 ];
 
 /// Rejects a file as an application if its name or first bytes show that it is something else.
@@ -38,12 +31,9 @@ pub(super) fn by_form(path: &Path) -> Result<(), PredictError> {
         )));
     }
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    if let Some((_, language, start)) = RECORDED.iter().find(|(endings, ..)| endings.contains(&ending)) {
-        let start = start.replace("FILE", &name.to_string());
+    if let Some((_, language, tool)) = BUILT.iter().find(|(endings, ..)| endings.contains(&ending)) {
         return Err(PredictError::input(format!(
-            "{name} is source code in {language}, which mcpsim cc does not compile: record a run under its own MPI, mcpsim \
-             trace lib --mpicc mpicc, then mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so with {start}, and predict the \
-             trace"
+            "{name} is source code in {language}: build it with {tool} and run the program"
         )));
     }
     if first_bytes(path).trim_ascii_start().starts_with(b"{") {
@@ -103,11 +93,8 @@ mod tests {
         assert!(error("a.cpp", "").unwrap().contains("mcpsim cxx -O2 -o a a.cpp"));
         assert_eq!(
             error("heat.f90", "end").unwrap(),
-            "heat.f90 is source code in Fortran, which mcpsim cc does not compile: record a run under its own MPI, mcpsim \
-             trace lib --mpicc mpicc, then mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so with a program built by mpifort, \
-             and predict the trace"
+            "heat.f90 is source code in Fortran: build it with mpifort and run the program"
         );
-        assert!(error("a.py", "").unwrap().contains("libmcpsim-trace.so with python3 a.py, and"));
         assert!(error("run.json", "\n {}").unwrap().starts_with("run.json is JSON"));
         assert_eq!(error("app.toml", "main = []"), None);
         assert!(by_form(&directory.path().join("no.c")).is_ok());

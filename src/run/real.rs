@@ -64,8 +64,8 @@ pub(super) fn simulate(
     file: &ProgramFile,
     conduct: Conduct<'_>,
 ) -> Result<Option<Prediction>, PredictError> {
-    if let Some(library) = as_built::library(run, file)? {
-        return as_built::simulate(run, file, library, conduct);
+    if as_built::runs_as_processes(run, file)? {
+        return as_built::simulate(run, file, conduct);
     }
     let mut queued = false;
     let _alone = alone(|| queued = true);

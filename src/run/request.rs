@@ -11,7 +11,7 @@ use crate::config::{Document, Override, note_input};
 use crate::platform::{Noise, Platform, PlatformSource};
 use crate::process::Checks;
 
-use super::application::{Application, is_elf};
+use super::application::{Application, interpreter, is_program, on_search_path};
 use super::collective_rules::with_rules;
 use super::error::PredictError;
 use super::mistake;
@@ -140,7 +140,7 @@ impl RunRequest {
         let app = &request.app;
         let file = if let Some(text) = &self.text {
             Document::parse(&app.display().to_string(), text)?
-        } else if is_elf(app) {
+        } else if is_program(app) {
             note_input(app);
             of_binary(app)?
         } else if TraceFile::is_at(app) {
@@ -155,11 +155,25 @@ impl RunRequest {
         Ok(Sources { request, file })
     }
 
-    /// Replaces the name of a machine or application that is shipped with mcpsim by the path of its file.
+    /// Replaces the name of a machine or application that is shipped with mcpsim by the path of its file, the name of an
+    /// installed program by the path of the program, and a script by its interpreter with the script as first argument.
     fn located(&self) -> Result<RunRequest, PredictError> {
         let mut request = self.clone();
         if self.text.is_none() {
-            request.app = Shipped::Application.resolve(&self.app)?;
+            request.app = match Shipped::Application.resolve(&self.app) {
+                Err(error) => on_search_path(&self.app).ok_or(error)?,
+                found => found?,
+            };
+            if let Some(interpreter) = interpreter(&request.app) {
+                let script = request.app;
+                request.app = on_search_path(Path::new(interpreter)).ok_or_else(|| {
+                    PredictError::input(format!(
+                        "{}: its interpreter {interpreter} is not in a directory of PATH",
+                        script.display()
+                    ))
+                })?;
+                request.arguments.insert(0, script.into());
+            }
         }
         if let Some(platform) = &self.given.platform {
             request.given.platform = Some(Shipped::Platform.resolve(platform)?);

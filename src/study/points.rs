@@ -13,7 +13,7 @@ use crate::config::{Document, Override, note_input};
 use crate::engine::{Outcome, Processes};
 use crate::run::{
     Application, Conduct, PlacementChoice, PredictError, Resolved, RunRequest, Setting, Shipped, Sources, TraceFile,
-    is_elf, placed, silent,
+    is_program, placed, silent,
 };
 
 use super::child::{self, Programs};
@@ -90,7 +90,7 @@ impl Study {
     pub fn load(args: &StudyRequest) -> Result<Study, PredictError> {
         let mut run = args.run.clone();
         run.app = located(&run.app)?;
-        let file = match is_elf(&run.app) || TraceFile::is_at(&run.app) {
+        let file = match is_program(&run.app) || TraceFile::is_at(&run.app) {
             true => None,
             false => Some(Document::read(&run.app)?).filter(StudyFile::is_in),
         };

@@ -34,7 +34,7 @@ const OTHER: [&str; 7] = [
 ];
 
 /// Builds the libraries that processes of ranks load. Cargo builds libraries of this kind for no test.
-fn libraries() {
+pub fn libraries() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));
@@ -42,7 +42,8 @@ fn libraries() {
         if !cfg!(debug_assertions) {
             cargo.arg("--release");
         }
-        let status = cargo.args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich"]).status().unwrap();
+        let status =
+            cargo.args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich", "-p", "mcpsim-preload"]).status().unwrap();
         assert!(status.success(), "the libraries of programs as built do not compile");
     });
 }

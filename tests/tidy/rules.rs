@@ -43,8 +43,7 @@ pub const DOUBLED: usize = 13;
 /// Modules that may access files.
 const FILES: [&str; 9] = ["config", "revisions", "loader", "cc", "process", "as_built", "run", "study", "cli"];
 
-/// Files in the modules from `units` to `mpi` that may read a clock of the host, each with the reason. The list is
-/// empty, because `cli` measures the time of runs.
+/// Files in the modules from `units` to `mpi` that may read a clock of the host, each with the reason: none.
 const CLOCKS: [(&str, &str); 0] = [];
 
 /// Files in which `unsafe` is permitted, and folders in which every file needs it. Each file also permits `unsafe` by
@@ -107,6 +106,7 @@ const UNSAFE: &[&str] = &[
     "src/real/as_built",
     "src/openmpi",
     "src/mpich",
+    "src/preload",
     // Memory that is requested from the operating system.
     "src/cli/memory.rs",
     // Functions of a C library of the user.

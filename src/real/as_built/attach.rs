@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -21,7 +21,7 @@ use super::setup::RankSetup;
 use super::wire::{OwnReply, OwnReplyKind, Received};
 use super::writer::BoxWriter;
 use crate::mpi_api::MpiProcess;
-use crate::process::{Endings, Interface, Process, RankStage, current, run_as};
+use crate::process::{Endings, Interface, Process, RankStage, current, replacement, run_as};
 
 /// Size of the outbox in bytes at which calls are passed to the simulator at the latest.
 const BATCH: u64 = 256 << 10;
@@ -245,16 +245,29 @@ pub fn attached() -> bool {
     !ATTACHED.load(Ordering::Acquire).is_null()
 }
 
-/// Returns true if mcpsim has started the process as a rank or as the launcher of a rank.
-pub fn is_rank_process() -> bool {
-    // SAFETY: the name ends with a zero byte.
-    unsafe { !libc::getenv(c"MCPSIM_SHARED_FILE".as_ptr()).is_null() }
+/// Returns true if the current thread runs the rank's own code, not an MPI function.
+extern "C" fn runs_rank_code() -> bool {
+    current().is_some_and(|p| !p.in_call())
 }
 
-/// Returns true if the current thread runs the rank's own code, not an MPI function.
-#[inline]
-pub fn runs_rank_code() -> bool {
-    attached() && current().is_some_and(|p| !p.in_call())
+/// Returns the address of the function of virtual time that replaces the function `name` of the C library.
+extern "C" fn replacement_of(name: *const c_char) -> usize {
+    // SAFETY: the preloaded library passes a text that ends with a zero byte.
+    let name = unsafe { CStr::from_ptr(name) };
+    name.to_str().ok().and_then(replacement).expect("the simulator replaces the function")
+}
+
+/// Registers the functions of virtual time with the preloaded library.
+fn register() {
+    // SAFETY: the name ends with a zero byte, and the preloaded library has a function with this name and signature.
+    unsafe {
+        let found = libc::dlsym(libc::RTLD_DEFAULT, c"mcpsim_register".as_ptr());
+        if found.is_null() {
+            refuse("the library libmcpsim_preload.so is missing in the process of a rank");
+        }
+        type Register = extern "C" fn(extern "C" fn(*const c_char) -> usize, extern "C" fn() -> bool);
+        std::mem::transmute::<*mut c_void, Register>(found)(replacement_of, runs_rank_code);
+    }
 }
 
 /// Makes the rank of the process the rank of the current thread. Each MPI function begins with this call. The first
@@ -314,6 +327,7 @@ fn connect() {
     let handle: &'static FiberHandle<'static> = Box::leak(Box::new(FiberHandle::outside(connection)));
     process.set_handle(handle);
     ATTACHED.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
+    register();
 }
 
 /// Returns the address range of the current thread's stack.

@@ -18,6 +18,7 @@ use mcpsim_core::rank::{FailureKind, Program, ProgramError, Rank};
 use super::memory::{self, RankMemory};
 use super::remote::RemoteProgram;
 use super::setup::RankSetup;
+use crate::loader::STUB;
 use crate::process::{Job, Stream, launched_environment};
 
 /// Time after the run in which processes can end by themselves.
@@ -41,22 +42,21 @@ impl MpiLibrary {
             _ => None,
         }
     }
+}
 
-    /// File name of the library that replaces this MPI library.
-    fn file(self) -> &'static str {
-        match self {
-            MpiLibrary::OpenMpi => "libmcpsim_openmpi.so",
-            MpiLibrary::Mpich => "libmcpsim_mpich.so",
-        }
-    }
+/// File names of the libraries that processes of ranks load. The first one is preloaded.
+const FILES: [&str; 3] = ["libmcpsim_preload.so", "libmcpsim_openmpi.so", "libmcpsim_mpich.so"];
 
-    /// Returns the path of the library that replaces this MPI library.
-    fn path(self) -> Result<PathBuf, LaunchError> {
-        let own = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
-        let beside = own.iter().flat_map(|own| [own.join(self.file()), own.join("../lib/mcpsim").join(self.file())]);
-        let named = std::env::var_os(LIBRARIES).map(|directory| Path::new(&directory).join(self.file()));
-        let mut places = named.into_iter().chain(beside);
-        places.find(|path| path.is_file()).ok_or(LaunchError::NoLibrary { name: self.file() })
+/// Returns the directory of mcpsim's libraries.
+fn library_directory() -> Result<PathBuf, LaunchError> {
+    let own = std::env::current_exe().ok().and_then(|path| Some(path.parent()?.to_owned()));
+    let beside = own.iter().flat_map(|own| [own.clone(), own.join("../lib/mcpsim")]);
+    let named = std::env::var_os(LIBRARIES).map(PathBuf::from);
+    let all: Vec<PathBuf> = named.into_iter().chain(beside).collect();
+    let missing = |place: &PathBuf| FILES.into_iter().find(|file| !place.join(file).is_file());
+    match all.iter().find(|place| missing(place).is_none()) {
+        Some(place) => std::path::absolute(place).map_err(|error| LaunchError::System { rank: None, error }),
+        None => Err(LaunchError::NoLibrary { name: all.first().and_then(missing).unwrap_or(FILES[0]) }),
     }
 }
 
@@ -66,7 +66,7 @@ const LIBRARIES: &str = "MCPSIM_LIBRARIES";
 /// Reason why the processes of ranks cannot be started.
 #[derive(Debug)]
 pub enum LaunchError {
-    /// The library that replaces the program's MPI library is missing.
+    /// A library that the processes of ranks load is missing.
     NoLibrary {
         /// File name of the library.
         name: &'static str,
@@ -117,11 +117,31 @@ fn needed(data: &[u8]) -> Option<Vec<String>> {
     Some(names.filter_map(text).collect())
 }
 
-/// Returns the content of the program at `path` and the MPI library that it needs, if mcpsim can replace the library.
-pub fn library_of(path: &Path) -> Option<(Vec<u8>, MpiLibrary)> {
-    let data = std::fs::read(path).ok()?;
-    let library = needed(&data)?.iter().find_map(|name| MpiLibrary::named(name))?;
-    Some((data, library))
+/// Execution of a program file that `mcpsim cc` has not built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ForeignProgram {
+    /// The program is linked with an MPI library that mcpsim can replace.
+    Linked(MpiLibrary),
+    /// The program may load an MPI library or start a program that does: a script, an interpreter or a launcher.
+    Launcher,
+    /// The program cannot run as processes.
+    Unsupported,
+}
+
+impl ForeignProgram {
+    /// Returns the execution of a program file with the content `data`.
+    pub fn of(data: &[u8]) -> ForeignProgram {
+        if data.starts_with(b"#!") {
+            return ForeignProgram::Launcher;
+        }
+        let Some(names) = needed(data) else { return ForeignProgram::Unsupported };
+        if let Some(library) = names.iter().find_map(|name| MpiLibrary::named(name)) {
+            return ForeignProgram::Linked(library);
+        }
+        // The Fortran libraries of an MPI library have names of their own and need that library.
+        let is_other = |name: &String| name.starts_with("libmpi.so") || name.starts_with(STUB);
+        if names.iter().any(is_other) { ForeignProgram::Unsupported } else { ForeignProgram::Launcher }
+    }
 }
 
 /// The processes of a job's ranks.
@@ -169,8 +189,8 @@ impl RankProcesses {
                 let code = status.and_then(|status| status.code()).unwrap_or(1);
                 let what = match attached {
                     0 => {
-                        "without a call of an MPI function that mcpsim replaces: expected a program that is linked \
-                          dynamically with Open MPI 4 or MPICH and calls MPI_Init"
+                        "without a call of an MPI function that mcpsim replaces: expected a program, or a program that \
+                          it starts, that loads the shared library of Open MPI 4 or MPICH and calls MPI_Init"
                     }
                     _ => "without MPI_Finalize",
                 };
@@ -216,8 +236,6 @@ impl Drop for Pinned {
 pub struct Launcher<'a> {
     /// The program's file.
     pub program: &'a Path,
-    /// The MPI library that is replaced.
-    pub library: MpiLibrary,
     /// Description of the run.
     pub setup: &'a RankSetup,
     /// The job, without loaded code.
@@ -238,13 +256,13 @@ impl Launcher<'_> {
     /// # Errors
     /// The library is missing, or the system refuses memory or a process.
     pub fn start(self) -> Result<Launched, LaunchError> {
-        let library = self.library.path()?;
+        let libraries = library_directory()?;
         let ranks = self.job.size();
         let system = |rank| move |error| LaunchError::System { rank, error };
         let file = RankMemory::new(ranks, &self.setup.text()).map_err(system(None))?;
         let (mut processes, mut pipes) = (Vec::new(), Vec::new());
         for rank in 0..ranks {
-            let started = self.command(rank, &file, &library).spawn();
+            let started = self.command(rank, &file, &libraries).spawn();
             let mut child = match started {
                 Ok(child) => child,
                 Err(error) => {
@@ -262,7 +280,20 @@ impl Launcher<'_> {
         Ok(Launched { file, processes: Arc::new(RankProcesses(processes)), job: self.job, output })
     }
 
-    fn command(&self, rank: Rank, file: &RankMemory, library: &Path) -> Command {
+    /// Returns the name of the rank's node, its number of processors, the rank's first processor and the number of the
+    /// rank's processors.
+    fn place(&self, rank: Rank) -> String {
+        let (job, site) = (&self.job, self.job.sites[rank as usize]);
+        let shape = job.platform.shape;
+        let processors = job.platform.most_ranks() / shape.nodes;
+        let first = site.cmp * shape.cores + site.core;
+        let earlier = job.sites[..rank as usize].iter().filter(|other| **other == site).count() as u32;
+        // The second hardware threads of the cores follow all the first ones.
+        let thread = earlier % (processors / shape.cores_in_node() as u32).max(1);
+        format!("node{} {processors} {} 1", site.node, thread * shape.cores_in_node() as u32 + first)
+    }
+
+    fn command(&self, rank: Rank, file: &RankMemory, libraries: &Path) -> Command {
         let program = &self.job.programs[self.job.program_number(rank)];
         let mut command = Command::new(self.program);
         let words: Vec<&OsStr> = program.arguments.iter().map(|word| OsStr::from_bytes(word.to_bytes())).collect();
@@ -273,12 +304,17 @@ impl Launcher<'_> {
             let value = entry.get(split + 1..).unwrap_or_default();
             command.env(OsStr::from_bytes(&entry[..split]), OsStr::from_bytes(value));
         }
-        let mut preloaded = OsString::from(library);
-        if let Some(own) = std::env::var_os("LD_PRELOAD") {
-            preloaded.push(":");
-            preloaded.push(own);
+        let own = libraries.join(FILES[0]);
+        for name in ["LD_PRELOAD", "LD_AUDIT"] {
+            let mut value = OsString::from(&own);
+            if let Some(other) = std::env::var_os(name).filter(|other| !other.is_empty()) {
+                value.push(":");
+                value.push(other);
+            }
+            command.env(name, value);
         }
-        command.env("LD_PRELOAD", preloaded).env(memory::FILE, file.path()).env(memory::RANK, rank.to_string());
+        command.env("MCPSIM_LIBRARY_DIRECTORY", libraries).env("MCPSIM_PLACE", self.place(rank));
+        command.env(memory::FILE, file.path()).env(memory::RANK, rank.to_string());
         if let Some(directory) = &program.directory {
             command.current_dir(OsStr::from_bytes(directory.to_bytes()));
         }

@@ -1,39 +1,57 @@
-//! Replacements for functions of the C library, with which a rank observes the simulated machine: clocks, sleeps, host
-//! name and number of cores.
+//! Replacements for clocks and sleeps of the C library: a rank observes virtual time.
 //!
-//! Other threads and MPI functions use the functions of the C library. Before the first MPI call, clocks show the start
-//! of the run.
+//! The MPI library of mcpsim registers the functions that implement virtual time. Other threads and MPI functions use the
+//! functions of the C library. Before the first MPI call, clocks show the start of the run.
 
 use std::cell::Cell;
-use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
-use mcpsim_real::as_built::{EPOCH_SECONDS, is_rank_process, runs_rank_code};
-use mcpsim_real::process::replacement;
+use crate::next::next;
+
+/// Seconds from 1970 to the start of each run, as in `process/clib`.
+const EPOCH_SECONDS: i64 = 946_684_800;
+
+/// Environment variable that each process of a rank has.
+const RANK_FILE: &CStr = c"MCPSIM_SHARED_FILE";
 
 thread_local! {
     /// True while a replacement runs. Its own calls use the C library.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Returns the C library's definition of the function `name`, which is the next one in search order.
-fn next(known: &AtomicUsize, name: &CStr) -> usize {
-    match known.load(Ordering::Relaxed) {
-        0 => {
-            // SAFETY: the name ends with a zero byte.
-            let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) } as usize;
-            known.store(found, Ordering::Relaxed);
-            found
-        }
-        found => found,
+/// Function of the MPI library that returns true if the current thread runs the rank's own code.
+static RUNS_RANK_CODE: AtomicUsize = AtomicUsize::new(0);
+/// Function of the MPI library that returns the address of a replacement by its name.
+static REPLACEMENT: AtomicUsize = AtomicUsize::new(0);
+
+/// Registers the functions that implement virtual time. The MPI library calls it when the process becomes a rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcpsim_register(
+    replacement: extern "C" fn(*const c_char) -> usize,
+    runs_rank_code: extern "C" fn() -> bool,
+) {
+    REPLACEMENT.store(replacement as *const () as usize, Ordering::Release);
+    RUNS_RANK_CODE.store(runs_rank_code as *const () as usize, Ordering::Release);
+}
+
+fn runs_rank_code() -> bool {
+    match RUNS_RANK_CODE.load(Ordering::Acquire) {
+        0 => false,
+        // SAFETY: `mcpsim_register` stores a function with this signature.
+        function => unsafe { std::mem::transmute::<usize, extern "C" fn() -> bool>(function)() },
     }
 }
 
-fn own(known: &AtomicUsize, name: &str) -> usize {
+fn own(known: &AtomicUsize, name: &CStr) -> usize {
     match known.load(Ordering::Relaxed) {
         0 => {
-            let found = replacement(name).expect("the simulator replaces the function");
+            // SAFETY: `mcpsim_register` stores a function with this signature.
+            let find = unsafe {
+                std::mem::transmute::<usize, extern "C" fn(*const c_char) -> usize>(REPLACEMENT.load(Ordering::Acquire))
+            };
+            let found = find(name.as_ptr());
             known.store(found, Ordering::Relaxed);
             found
         }
@@ -53,7 +71,7 @@ macro_rules! interposed {
                     Ok(name) => name,
                     Err(_) => unreachable!(),
                 };
-                let function = if is_own { own(&OWN, stringify!($name)) } else { next(&NEXT, name) };
+                let function = if is_own { own(&OWN, name) } else { next(&NEXT, name) };
                 BUSY.set(BUSY.get() || is_own);
                 // SAFETY: both functions have the signature of the C library's function.
                 let result = unsafe {
@@ -78,12 +96,6 @@ interposed! {
     usleep(microseconds: u32) -> c_int;
     nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
     clock_nanosleep(clock: c_int, flags: c_int, time: *const libc::timespec, left: *mut libc::timespec) -> c_int;
-    gethostname(to: *mut c_char, room: usize) -> c_int;
-    uname(to: *mut libc::utsname) -> c_int;
-    sched_getcpu() -> c_int;
-    sysconf(name: c_int) -> c_long;
-    get_nprocs() -> c_int;
-    get_nprocs_conf() -> c_int;
 }
 
 /// Returns the time since the start of the run, before the first MPI call of a rank. Each query advances this time by
@@ -91,7 +103,9 @@ interposed! {
 fn early() -> Option<libc::timespec> {
     static IS_RANK: OnceLock<bool> = OnceLock::new();
     static QUERIES: AtomicI64 = AtomicI64::new(0);
-    let counts = *IS_RANK.get_or_init(is_rank_process) && !mcpsim_real::as_built::attached();
+    // SAFETY: the name ends with a zero byte.
+    let is_rank = || unsafe { !libc::getenv(RANK_FILE.as_ptr()).is_null() };
+    let counts = RUNS_RANK_CODE.load(Ordering::Acquire) == 0 && *IS_RANK.get_or_init(is_rank);
     counts.then(|| {
         let ns = QUERIES.fetch_add(1, Ordering::Relaxed);
         libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 }
@@ -117,7 +131,7 @@ pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, to: *mut libc::ti
             }
             return 0;
         }
-        let function = if is_own { own(&OWN, "clock_gettime") } else { next(&NEXT, c"clock_gettime") };
+        let function = if is_own { own(&OWN, c"clock_gettime") } else { next(&NEXT, c"clock_gettime") };
         let function: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int =
             std::mem::transmute(function);
         BUSY.set(BUSY.get() || is_own);

@@ -1,0 +1,11 @@
+//! Library that the dynamic linker loads into each process of a program as built. It replaces functions of the C library
+//! and redirects MPI libraries to those of mcpsim.
+//!
+//! The dynamic linker loads the library twice: as a preloaded library, whose functions precede those of the C library,
+//! and as an audit library in a name space of its own.
+#![allow(unsafe_code)]
+
+mod audit;
+mod clocks;
+mod identity;
+mod next;

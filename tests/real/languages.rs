@@ -1,0 +1,89 @@
+//! Tests of programs as built in several languages: scripts, interpreters and launchers.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::as_built::libraries;
+use crate::real::{directory, file, limited, told};
+use crate::support::{Ran, optional};
+
+/// Returns the path of a Python interpreter that can import `module`.
+fn python(module: &str) -> Option<PathBuf> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::env::split_paths(&search).map(|place| place.join("python3")).filter(|path| path.is_file());
+    let imports = |path: &PathBuf| {
+        let ran = Command::new(path).args(["-c", &format!("import {module}")]).output();
+        ran.is_ok_and(|ran| ran.status.success())
+    };
+    let found = all.into_iter().find(imports);
+    if found.is_none() {
+        optional(module);
+    }
+    found
+}
+
+/// Runs `words` with mcpsim on four ranks in two nodes. The ranks' code takes no time.
+fn simulated(words: &[&str]) -> Ran {
+    libraries();
+    let workshop = directory();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+    command.current_dir(workshop.path()).args(["--compute", "skip", "--nct", "2,1,2", "--quiet"]).args(words);
+    limited(&mut command)
+}
+
+/// Returns the sorted lines of a successful run.
+fn lines(words: &[&str]) -> Vec<String> {
+    let ran = simulated(words);
+    assert_eq!(ran.code, Some(0), "{}", told(&words.join(" "), &ran));
+    let mut lines: Vec<String> = ran.stdout.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Output of `messages.py` with the arguments `arguments`.
+fn expected(arguments: &str) -> Vec<String> {
+    let mut lines = vec!["[0, 0, 1, 1]".to_owned()];
+    for rank in 0..4 {
+        let (before, node) = ((rank + 3) % 4, rank / 2);
+        lines.push(format!("{rank} 4 {before} {before} 6 2 3 True node{node} 1 2 {arguments}"));
+    }
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn python_scripts_run_by_interpreter_name_and_launcher() {
+    let Some(python) = python("mpi4py") else { return };
+    let script = file("tests/real/languages/messages.py");
+    let (python, script) = (python.to_str().unwrap(), script.to_str().unwrap());
+    assert_eq!(lines(&["--", python, script, "-n", "7"]), expected("['-n', '7']"));
+    assert_eq!(lines(&["--", "env", "A=1", python, script]), expected("[]"));
+    assert_eq!(lines(&["--", "bash", "-c", &format!("cd / && {python} {script} b")]), expected("['b']"));
+}
+
+#[test]
+fn scripts_run_as_programs() {
+    let Some(python) = python("mpi4py") else { return };
+    use std::os::unix::fs::PermissionsExt;
+    let workshop = directory();
+    let script = workshop.path().join("job");
+    let source = file("tests/real/languages/messages.py");
+    std::fs::write(&script, format!("#!/bin/sh\nexec {} {} $1\n", python.display(), source.display())).unwrap();
+    let mode = |mode| std::fs::set_permissions(&script, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    let ran = simulated(&[script.to_str().unwrap()]);
+    assert!(ran.code == Some(2) && ran.stderr.contains("expected an executable file"), "{}", told("mode", &ran));
+    mode(0o755);
+    assert_eq!(lines(&[script.to_str().unwrap(), "--", "x"]), expected("['x']"));
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    let ran = simulated(&[script.to_str().unwrap()]);
+    let said = "the interpreter /no/such/interpreter of the script does not exist";
+    assert!(ran.code == Some(2) && ran.stderr.contains(said), "{}", told("interpreter", &ran));
+}
+
+#[test]
+fn a_program_that_never_calls_mpi_is_an_error() {
+    let ran = simulated(&["--", "env"]);
+    let said = "without a call of an MPI function that mcpsim replaces";
+    assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", told("env", &ran));
+}
