@@ -186,6 +186,19 @@ pub fn fint_in(_: HandleClass, handle: c_int) -> Raw {
     handle
 }
 
+pub use crate::fortran::{is_fortran_request, set_fortran_request};
+
+/// Returns true if the function of the operation needs other handles than C code: never.
+pub unsafe fn is_fortran_operation(_: Raw) -> bool {
+    false
+}
+
+/// Prepares a new operation.
+pub unsafe fn new_operation(_: Raw) {}
+
+/// Notes that the handle of a communicator becomes free.
+pub unsafe fn forget_comm(_: Raw) {}
+
 pub fn buffer_in(buffer: *mut c_void) -> *mut c_void {
     if buffer as isize == -1 { standard::MPI_IN_PLACE as *mut c_void } else { buffer }
 }

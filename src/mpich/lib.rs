@@ -6,6 +6,7 @@ mod abi;
 mod callbacks;
 #[path = "../openmpi/convert.rs"]
 mod convert;
+mod fortran;
 #[path = "../openmpi/functions.rs"]
 mod functions;
 #[path = "../openmpi/special.rs"]

@@ -11,6 +11,7 @@ use crate::convert::HandleClass;
 use crate::objects;
 
 pub use crate::indices::{fint_in, fint_out};
+pub use crate::objects::{forget_comm, is_fortran_operation, is_fortran_request, new_operation, set_fortran_request};
 
 /// Handle of an MPI object: an address.
 pub type Raw = usize;
@@ -213,8 +214,7 @@ fn addresses() -> &'static [usize; standard::FIRST_USER] {
 /// Converts a handle of the program to the standard handle.
 #[inline]
 pub fn handle_in(_: HandleClass, handle: Raw) -> usize {
-    // The first page of an address space contains no object.
-    if handle < 0x1000 { usize::MAX } else { objects::handle_of(handle) }
+    objects::handle_of(handle)
 }
 
 /// Converts a standard handle to a handle of the program.

@@ -39,6 +39,16 @@ pub fn target(known: &AtomicUsize, name: &str) -> usize {
     }
 }
 
+/// Calls a function of `mpi_api` with the types of the arguments.
+macro_rules! call {
+    ($name:literal($($argument:expr => $type:ty),* $(,)?)) => {{
+        static KNOWN: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let function: unsafe extern "C" fn($($type),*) -> c_int = std::mem::transmute($crate::convert::target(&KNOWN, $name));
+        function($($argument),*)
+    }};
+}
+pub(crate) use call;
+
 /// Ends the run, because the program has called the unsupported function `name`.
 #[cold]
 pub fn absent(name: &str) -> c_int {

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 /// Functions that are written by hand.
-const SPECIAL: [&str; 16] = [
+const SPECIAL: [&str; 19] = [
     "Alltoallw",
     "Ialltoallw",
     "Neighbor_alltoallw",
@@ -16,6 +16,9 @@ const SPECIAL: [&str; 16] = [
     "Win_create_keyval",
     "Keyval_create",
     "Grequest_start",
+    "Op_create",
+    "Comm_free",
+    "Comm_disconnect",
     "Status_c2f",
     "Status_f2c",
     "Comm_idup",

@@ -3,9 +3,12 @@
 use std::ffi::c_int;
 
 use mcpsim_core::mpi::abi as standard;
+use mcpsim_real::as_built::attached;
+use mcpsim_real::mpi_api::group_sizes;
 
 use crate::abi::{Raw, handle_in, handle_out};
 use crate::convert::HandleClass;
+use crate::objects;
 
 const TYPES: &[(c_int, usize)] = &[
     (0, standard::MPI_DATATYPE_NULL),
@@ -133,8 +136,25 @@ pub fn fint_out(kind: HandleClass, handle: Raw) -> c_int {
 /// Returns the handle of the program for a Fortran handle. A number that is no handle becomes 0.
 pub fn fint_in(kind: HandleClass, handle: c_int) -> Raw {
     let index = usize::try_from(handle).unwrap_or(0);
-    if index >= standard::FIRST_USER {
-        return handle_out(kind, index);
+    let found = match predefined(kind).iter().find(|known| known.0 == handle) {
+        _ if index >= standard::FIRST_USER => handle_out(kind, index),
+        Some(known) => handle_out(kind, known.1),
+        None => return 0,
+    };
+    // SAFETY: the address is that of a communicator.
+    if kind == HandleClass::Comm && attached() && unsafe { !objects::has_sizes(found) } {
+        if let Some((local, remote)) = group_sizes(handle_in(kind, found)) {
+            // SAFETY: as above.
+            unsafe { objects::set_sizes(found, local, remote) };
+        }
     }
-    predefined(kind).iter().find(|known| known.0 == handle).map_or(0, |known| handle_out(kind, known.1))
+    found
+}
+
+/// Returns the Fortran handle of a communicator, datatype or window.
+pub fn fint_of_any(handle: Raw) -> c_int {
+    match fint_out(HandleClass::Comm, handle) {
+        -1 => fint_out(HandleClass::Type, handle),
+        comm => comm,
+    }
 }

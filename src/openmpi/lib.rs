@@ -4,8 +4,9 @@
 mod abi;
 mod callbacks;
 mod convert;
+mod fortran;
+mod fortran_attributes;
 mod functions;
 mod indices;
-#[allow(dead_code)]
 mod objects;
 mod special;

@@ -77,42 +77,60 @@ pub fn address(handle: usize) -> usize {
     objects[index]
 }
 
-/// Returns the standard handle of the object at `address`.
+/// Returns the standard handle of the object at `address`, or a number that is no handle.
 #[inline]
 pub fn handle_of(address: usize) -> usize {
+    // The first page of an address space contains no object.
+    if address < 0x1000 {
+        return usize::MAX;
+    }
     // SAFETY: handles of the program are addresses of objects.
     let word = unsafe { *(address as *const usize) };
     if word & !0xffff_ffff == MARK { word & 0xffff_ffff } else { usize::MAX }
 }
 
 /// Clears the flags of a new operation.
-pub unsafe fn clear_flags(operation: usize) {
+pub unsafe fn new_operation(operation: usize) {
     // SAFETY: the caller passes the address of an operation.
     unsafe { *(operation as *mut usize).add(OP_FLAGS) = 0 };
 }
 
 /// Returns true if the function of the operation at `operation` is Fortran code.
-pub unsafe fn is_fortran(operation: usize) -> bool {
-    // SAFETY: as in `clear_flags`.
-    unsafe { *(operation as *const usize).add(OP_FLAGS) & OP_FORTRAN != 0 }
+pub unsafe fn is_fortran_operation(operation: usize) -> bool {
+    // SAFETY: as in `new_operation`.
+    operation != 0 && unsafe { *(operation as *const usize).add(OP_FLAGS) & OP_FORTRAN != 0 }
+}
+
+/// Notes whether the functions of the generalised request at `request` are Fortran code.
+pub unsafe fn set_fortran_request(request: usize, is_fortran: bool) {
+    // SAFETY: the caller passes the address of a request.
+    unsafe { *(request as *mut usize).add(REQUEST_LANGUAGE) = usize::from(!is_fortran) };
 }
 
 /// Returns true if the functions of the generalised request at `request` are Fortran code.
-pub unsafe fn has_fortran_functions(request: usize) -> bool {
-    // SAFETY: the caller passes the address of a request.
-    unsafe { *(request as *const usize).add(REQUEST_LANGUAGE) & 0xff == 0 }
+pub unsafe fn is_fortran_request(request: usize) -> bool {
+    // SAFETY: the caller passes the address of a request, or 0 for a request that could not start.
+    request != 0 && unsafe { *(request as *const usize).add(REQUEST_LANGUAGE) & 0xff == 0 }
+}
+
+/// Clears the sizes of the communicator at `comm`, whose handle becomes free.
+pub unsafe fn forget_comm(comm: usize) {
+    if handle_of(comm) >= standard::FIRST_USER && handle_of(comm) != usize::MAX {
+        // SAFETY: an object that the program has created has `WORDS` words.
+        unsafe { *(comm as *mut usize).add(COMM_GROUPS[0]) = 0 };
+    }
 }
 
 /// Writes the sizes of the groups of the communicator at `comm`. `remote` is the size of the remote group of an
 /// intercommunicator.
-pub unsafe fn set_sizes(comm: usize, local: usize, remote: Option<usize>) {
+pub unsafe fn set_sizes(comm: usize, local: u32, remote: Option<u32>) {
     let object = comm as *mut usize;
     // SAFETY: the caller passes the address of a communicator, which has `WORDS` words.
     unsafe {
         *object.add(COMM_FLAGS) = usize::from(remote.is_some());
         for (index, size) in [local, remote.unwrap_or(local)].into_iter().enumerate() {
             let group = object.add(GROUPS[index]);
-            *group.add(2) = size;
+            *group.add(2) = size as usize;
             *object.add(COMM_GROUPS[index]) = group as usize;
         }
     }

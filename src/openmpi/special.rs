@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::AtomicUsize;
 
 use mcpsim_core::mpi::abi as standard;
 use mcpsim_real::as_built::needs_rank;
@@ -10,14 +9,6 @@ use mcpsim_real::as_built::needs_rank;
 use crate::abi::*;
 use crate::callbacks::*;
 use crate::convert::*;
-
-macro_rules! call {
-    ($name:literal($($argument:expr => $type:ty),* $(,)?)) => {{
-        static KNOWN: AtomicUsize = AtomicUsize::new(0);
-        let function: unsafe extern "C" fn($($type),*) -> c_int = std::mem::transmute(target(&KNOWN, $name));
-        function($($argument),*)
-    }};
-}
 
 macro_rules! special {
     ($($name:ident $profiling:ident($($argument:ident: $type:ty),* $(,)?) $body:block)*) => {
@@ -184,6 +175,29 @@ special! {
     MPI_Win_create_keyval PMPI_Win_create_keyval(copy: usize, delete: usize, key: *mut c_int, extra: *mut c_void) {
         create_keyval("MPI_Win_create_keyval", HandleClass::Win, (copy, delete), key, extra)
     }
+    MPI_Op_create PMPI_Op_create(function: usize, commute: c_int, op: *mut Raw) {
+        let mut created = 0;
+        let code = call!("MPI_Op_create"(operation_in(function) => usize, commute => c_int, &mut created => *mut usize));
+        if code == 0 {
+            *op = handle_out(HandleClass::Op, created);
+            created_operation(function, *op);
+        }
+        error_out(code)
+    }
+    MPI_Comm_free PMPI_Comm_free(comm: *mut Raw) {
+        forget_comm(*comm);
+        let mut handle = handle_in(HandleClass::Comm, *comm);
+        let code = call!("MPI_Comm_free"(&mut handle => *mut usize));
+        *comm = handle_out(HandleClass::Comm, handle);
+        error_out(code)
+    }
+    MPI_Comm_disconnect PMPI_Comm_disconnect(comm: *mut Raw) {
+        forget_comm(*comm);
+        let mut handle = handle_in(HandleClass::Comm, *comm);
+        let code = call!("MPI_Comm_disconnect"(&mut handle => *mut usize));
+        *comm = handle_out(HandleClass::Comm, handle);
+        error_out(code)
+    }
     MPI_Grequest_start PMPI_Grequest_start(query: usize, free: usize, cancel: usize, extra: *mut c_void,
         request: *mut Raw) {
         let of = GeneralisedCallbacks {
@@ -191,6 +205,7 @@ special! {
             free: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> c_int>(free),
             cancel: std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, c_int) -> c_int>(cancel),
             extra,
+            request: 0,
         };
         let of: *mut GeneralisedCallbacks = Box::leak(Box::new(of));
         let mut started = 0;
@@ -200,6 +215,8 @@ special! {
         ));
         if code == 0 {
             *request = handle_out(HandleClass::Request, started);
+            (*of).request = *request;
+            set_fortran_request(*request, false);
         }
         error_out(code)
     }

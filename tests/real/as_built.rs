@@ -48,7 +48,7 @@ pub fn libraries() {
     });
 }
 
-fn sorted(ran: &Ran) -> Vec<&str> {
+pub fn sorted(ran: &Ran) -> Vec<&str> {
     let mut lines: Vec<&str> = ran.stdout.lines().collect();
     lines.sort_unstable();
     lines

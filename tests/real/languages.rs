@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::as_built::libraries;
-use crate::real::{directory, file, limited, told};
+use crate::as_built::{libraries, sorted};
+use crate::real::{directory, file, limited, real_mpis, run, told};
 use crate::support::{Ran, optional};
 
 /// Returns the path of a Python interpreter that can import `module`.
@@ -86,4 +86,25 @@ fn a_program_that_never_calls_mpi_is_an_error() {
     let ran = simulated(&["--", "env"]);
     let said = "without a call of an MPI function that mcpsim replaces";
     assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", told("env", &ran));
+}
+
+#[test]
+fn fortran_programs_print_what_they_print_under_their_own_mpi() {
+    libraries();
+    let workshop = directory();
+    for name in ["routines", "routines_f08"] {
+        for mpi in real_mpis() {
+            let built = workshop.path().join(format!("{name}.{}", mpi.compiler()));
+            let Some(compiled) = mpi.compile_fortran(&file(&format!("tests/real/languages/{name}.f90")), &built) else {
+                optional("a Fortran compiler");
+                continue;
+            };
+            compiled.unwrap();
+            let expected = mpi.run(&built, 4, "");
+            assert_eq!(expected.code, Some(0), "{}", told(&format!("{name} under {}", mpi.name), &expected));
+            let ran = run(&built, "--nct 2,1,2", "");
+            assert_eq!(ran.code, Some(0), "{}", told(&format!("{name} of {}", mpi.name), &ran));
+            assert_eq!(sorted(&ran), sorted(&expected), "{name} of {}", mpi.name);
+        }
+    }
 }

@@ -248,7 +248,9 @@ impl RealMpi {
         let compiler = self.compiler.replace("mpicc", if self.is_open_mpi { "mpif90" } else { "mpifort" });
         let path = env::var_os("PATH")?;
         env::split_paths(&path).find(|directory| directory.join(&compiler).is_file())?;
-        let ran = limited(Command::new(&compiler).args(["-O1", "-w", "-o"]).args([program, source]));
+        let ran = limited(
+            Command::new(&compiler).args(["-O1", "-w", "-fallow-argument-mismatch", "-o"]).args([program, source]),
+        );
         Some(match ran.code {
             Some(0) => Ok(()),
             _ => Err(told(&format!("{compiler} {}", source.display()), &ran)),

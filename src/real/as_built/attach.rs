@@ -286,6 +286,7 @@ pub fn needs_rank() {
 
 #[cold]
 fn connect() {
+    crate::process::use_host_clock();
     let variable = |name: &str| std::env::var(name).ok();
     let (Some(path), Some(rank)) = (variable(memory::FILE), variable(memory::RANK).and_then(|text| text.parse().ok()))
     else {
@@ -320,7 +321,6 @@ fn connect() {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         on_exit(ended, std::ptr::from_mut(connection).cast());
     }
-    crate::process::use_next_clock();
     run_as(process);
     connection.exchange();
     process.clock.set(connection.reply.clock);

@@ -76,6 +76,8 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
     windows_operations::TABLE,
 ];
 
+pub use comms::group_sizes;
+
 /// Ends the run, because the program has called the MPI function `name`, which mcpsim lacks.
 pub fn unsupported(name: &str) -> ! {
     let what = format!("{name}: mcpsim does not simulate this function");

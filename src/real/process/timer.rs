@@ -24,13 +24,17 @@ const STALE: u64 = 50_000;
 /// Type of `clock_gettime`.
 type ClockFunction = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
 
-/// Address of the C library's `clock_gettime`, if the library that contains this code replaces the function itself.
+/// Address of the C library's `clock_gettime`, if a preloaded library replaces the function.
 static CLOCK: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Makes timers read the clocks of the host, although the library that contains this code replaces `clock_gettime`.
-pub fn use_next_clock() {
-    // SAFETY: the name ends with a zero byte.
-    CLOCK.store(unsafe { libc::dlsym(libc::RTLD_NEXT, c"clock_gettime".as_ptr()) }.cast(), Ordering::Relaxed);
+/// Makes timers read the clocks of the host, although a preloaded library replaces `clock_gettime`.
+pub fn use_host_clock() {
+    // SAFETY: the names end with zero bytes, and the C library is loaded and stays loaded.
+    let clock = unsafe {
+        let library = libc::dlopen(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+        libc::dlsym(library, c"clock_gettime".as_ptr())
+    };
+    CLOCK.store(clock.cast(), Ordering::Relaxed);
 }
 
 thread_local! {

@@ -9,11 +9,20 @@ use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::process::job::MOST_COMMS;
-use crate::process::{put_text, text};
+use crate::process::{current_as, put_text, text};
 use mcpsim_core::mpi::Group;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::groups;
 use mcpsim_core::mpi::info::Info;
+
+/// Returns the number of ranks in the group of a communicator of the current rank, and that of an intercommunicator's
+/// remote group.
+pub fn group_sizes(handle: Handle) -> Option<(u32, Option<u32>)> {
+    // SAFETY: all ranks are of the type `MpiProcess`.
+    let process = unsafe { current_as::<MpiProcess>() }?;
+    let comm = process.comm(handle).ok()?;
+    Some((comm.size(), comm.is_inter().then(|| comm.peers().size())))
+}
 
 impl MpiProcess {
     /// Returns the intercommunicator of `handle`.
