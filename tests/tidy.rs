@@ -95,7 +95,7 @@ fn no_module_outgrows_the_others() {
 
 #[test]
 fn no_file_is_long() {
-    let all = [sources(), files("tests", "rs"), files("benches", "rs")].concat();
+    let all = [sources(), files("tests", "rs"), files("benches", "rs"), files("python", "rs")].concat();
     assert_eq!(rules::long_files(&all), Vec::<String>::new());
 }
 
@@ -115,7 +115,7 @@ fn texts_keep_the_level_of_plain_english() {
     let documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"];
     let mut all: Vec<(String, String)> =
         documents.iter().map(|name| ((*name).to_owned(), fs::read_to_string(root().join(name)).unwrap())).collect();
-    for directory in ["docs", "validation", "benches", "configs", "workloads", "src", "tests"] {
+    for directory in ["docs", "validation", "benches", "configs", "workloads", "src", "tests", "python"] {
         ["md", "rs", "toml"].iter().for_each(|extension| all.extend(files(directory, extension)));
     }
     assert_eq!(words::above_level(&all), Vec::<String>::new());
@@ -124,7 +124,8 @@ fn texts_keep_the_level_of_plain_english() {
 #[test]
 fn the_architecture_lists_all_statics() {
     let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let (listed, defined) = (statics::listed(&architecture), statics::defined(&sources()));
+    let all = [sources(), files("python", "rs")].concat();
+    let (listed, defined) = (statics::listed(&architecture), statics::defined(&all));
     let only = |one: &BTreeSet<statics::Static>, other| one.difference(other).cloned().collect::<Vec<_>>();
     assert_eq!(only(&defined, &listed), [], "not in the table of ARCHITECTURE.md");
     assert_eq!(only(&listed, &defined), [], "only in the table of ARCHITECTURE.md");
@@ -149,12 +150,21 @@ fn the_lock_file_of_fuzz_targets_is_up_to_date() {
 
 #[test]
 fn nothing_unfinished_is_left_behind() {
-    hold(rules::unfinished, [sources(), files("tests", "rs"), files("benches", "rs")].concat());
+    hold(rules::unfinished, [sources(), files("tests", "rs"), files("benches", "rs"), files("python", "rs")].concat());
 }
 
 #[test]
 fn every_rust_file_says_first_what_it_is_for() {
-    hold(rules::module_docs, [sources(), files("tests", "rs"), files("benches", "rs")].concat());
+    hold(rules::module_docs, [sources(), files("tests", "rs"), files("benches", "rs"), files("python", "rs")].concat());
+}
+
+/// Each setting of a run is an argument of the Python function `run`.
+#[test]
+fn every_setting_is_an_argument_in_python() {
+    let text = fs::read_to_string(root().join("python/mcpsim/_run.py")).unwrap();
+    let has = |key: &str| text.contains(&format!("\n    {key}: "));
+    let missing: Vec<&str> = mcpsim::run::SETTINGS.iter().map(|setting| setting.key).filter(|key| !has(key)).collect();
+    assert_eq!(missing, [""; 0], "not in python/mcpsim/_run.py");
 }
 
 #[test]

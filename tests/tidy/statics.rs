@@ -27,14 +27,14 @@ fn name(line: &str) -> Option<&str> {
     (is_definition && is_name).then_some(name)
 }
 
-/// Returns the statics of the table: rows that begin with the path of a file in `src`, followed by names.
+/// Returns the statics of the table: rows that begin with the path of a file in `src` or `python`, followed by names.
 pub fn listed(architecture: &str) -> BTreeSet<Static> {
     let mut found = BTreeSet::new();
     for line in architecture.lines() {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, path, names, _, _] = cells[..] else { continue };
         let path = path.trim_matches('`');
-        if path.starts_with("src/") && path.ends_with(".rs") {
+        if ["src/", "python/"].iter().any(|directory| path.starts_with(directory)) && path.ends_with(".rs") {
             found.extend(names.split(", ").map(|name| (path.to_owned(), name.trim_matches('`').to_owned())));
         }
     }

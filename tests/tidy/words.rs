@@ -24,13 +24,14 @@ const HABITS: [Habit; 7] = [
 
 /// Parts of the project, each with its greatest number of habits per thousand words. A file belongs to the part with
 /// the longest matching path: files in `src/real/process` do not count in `src/real`.
-pub const LEVELS: [(&str, f64); 26] = [
+pub const LEVELS: [(&str, f64); 27] = [
     ("ARCHITECTURE.md", 3.0),
     ("CHANGELOG.md", 3.0),
     ("README.md", 3.0),
     ("benches", 3.0),
     ("configs", 3.0),
     ("docs", 3.0),
+    ("python", 3.0),
     ("src", 3.0),
     ("src/cli", 3.0),
     ("src/core", 3.0),
