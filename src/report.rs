@@ -19,6 +19,7 @@ mod functions;
 mod headline;
 mod histogram;
 mod imported;
+mod jobs;
 mod links;
 mod machine;
 mod measured;
@@ -79,6 +80,9 @@ use crate::engine::Outcome;
 
 /// Returns the text summary of a simulated run: the predicted time, the parts of this time, and the messages.
 pub fn summary(outcome: &Outcome) -> String {
+    if !outcome.jobs.is_empty() {
+        return of_jobs(outcome);
+    }
     let parts = [
         headline::headline(outcome),
         time::time_parts(outcome),
@@ -107,7 +111,34 @@ pub fn summary(outcome: &Outcome) -> String {
         notes::host(outcome),
         notes::host_profile(outcome),
     ];
-    let mut text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
+    joined(&parts)
+}
+
+/// Returns the text summary of a run of several jobs: the tables of the jobs, and the use of the whole machine.
+fn of_jobs(outcome: &Outcome) -> String {
+    joined(&[
+        headline::headline(outcome),
+        jobs::jobs(outcome),
+        "all jobs\n".to_owned(),
+        functions::table(outcome),
+        functions::by_site(outcome),
+        messages::by_level(outcome),
+        messages::by_place(outcome),
+        messages::busiest_pairs(outcome),
+        copies::utilisation(outcome),
+        links::links(outcome),
+        copies::copies(outcome),
+        copies::blocks(outcome),
+        notes::notes(outcome),
+        notes::host(outcome),
+        notes::host_profile(outcome),
+    ])
+}
+
+/// Joins the parts of a report that are not empty, with a blank line between them.
+fn joined(parts: &[String]) -> String {
+    let parts: Vec<&str> = parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect();
+    let mut text = parts.join("\n");
     if !text.ends_with('\n') {
         text.push('\n');
     }

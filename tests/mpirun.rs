@@ -16,6 +16,8 @@ mod failures;
 mod hosts;
 #[path = "mpirun/inputs.rs"]
 mod inputs;
+#[path = "mpirun/jobs.rs"]
+mod jobs;
 #[path = "mpirun/matrix.rs"]
 mod matrix;
 #[path = "mpirun/measure.rs"]

@@ -17,6 +17,8 @@ mod conditions;
 mod contention;
 #[path = "oracle/fair.rs"]
 mod fair;
+#[path = "oracle/jobs.rs"]
+mod jobs;
 #[path = "oracle/memory.rs"]
 mod memory;
 #[path = "oracle/messages.rs"]

@@ -12,6 +12,7 @@ mod describe;
 mod fiber;
 mod forward;
 mod matcher;
+mod shifted;
 mod tally;
 
 pub use crate::forward_reports;
@@ -26,4 +27,5 @@ pub use call::{
 pub use describe::{CallSite, Called, Describe};
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
 pub use matcher::{Envelope, Matcher};
+pub use shifted::{JobPosition, Shifted};
 pub use tally::{Tallied, Tallies};

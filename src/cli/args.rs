@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser};
 use crate::cc::Language;
 use crate::config::{Override, did_you_mean};
 use crate::process::Checks;
-use crate::run::{Details, RunRequest, Shipped, is_program};
+use crate::run::{COMMAND_LINE, Details, RunRequest, Shipped, is_program, jobs_text};
 
 use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
 use super::exit::{self, Exit, Failure};
@@ -56,7 +56,7 @@ Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
 pub(crate) struct RunArgs {
     /// The application: a TOML description, a program of mcpsim cc, Open MPI 4
     /// or MPICH, a script, a trace, or a name from mcpsim list
-    #[arg(value_name = "APP")]
+    #[arg(value_name = "APP", required_unless_present = "job", default_value = COMMAND_LINE, hide_default_value = true)]
     pub app: PathBuf,
 
     /// Arguments of a real program; a described application has none (use --set)
@@ -66,6 +66,9 @@ pub(crate) struct RunArgs {
     /// The settings of a run.
     #[command(flatten)]
     pub settings: SettingArgs,
+    /// Run an application as one of several jobs, such as a.toml:ranks=64:nodes=4; repeatable
+    #[arg(long, value_name = "JOB", conflicts_with = "app", hide_short_help = true, help_heading = "Ranks")]
+    pub job: Vec<String>,
 
     /// Override a key of the platform, the application or the run; repeatable
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Run")]
@@ -201,7 +204,7 @@ impl RunArgs {
             },
             checks: Checks { leaks: self.check_leaks || self.check, calls: self.check, heap: self.check_heap },
             direct: self.direct,
-            text: self.text.clone(),
+            text: if self.job.is_empty() { self.text.clone() } else { Some(jobs_text(&self.job)?) },
             ..RunRequest::new(&self.app)
         })
     }
@@ -423,7 +426,7 @@ mod tests {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
-        for (option, most) in [("-h", 122), ("--help", 222), ("help", 222), ("help sweep", 180)] {
+        for (option, most) in [("-h", 122), ("--help", 226), ("help", 226), ("help sweep", 180)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");

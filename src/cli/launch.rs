@@ -107,7 +107,7 @@ impl RunMessage {
         let (checks, details) = (run.settings.job.checks, run.settings.details);
         let file = match &run.application {
             Application::Described(app) => Some(app.file()),
-            Application::Real(_) | Application::Trace(_) => None,
+            Application::Real(_) | Application::Trace(_) | Application::Jobs(_) => None,
         };
         Ok(RunMessage { whole, typed: run.typed.clone(), file, checks, details, recorded, tagged, sites })
     }

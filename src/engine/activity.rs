@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use mcpsim_base::profile::{Activity, Arrow, StrandSpan, Timeline};
+use mcpsim_base::profile::{Activity, Arrow, NO_PLACE, StrandSpan, Timeline};
 use mcpsim_base::rank::{CallSite, Rank};
 use mcpsim_base::units::SimTime;
 
@@ -60,6 +60,16 @@ impl ActivityRecord {
         let timeline = (intervals > 0).then(|| Timeline::new(intervals));
         let log = (marks > 0).then(|| ClockLog::new(marks));
         recording.is_on().then(|| Box::new(ActivityRecord { timeline, log }))
+    }
+
+    /// Records that the rank's program starts at `start`.
+    pub fn start_at(&mut self, start: SimTime) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(Activity::Wait, NO_PLACE, start);
+        }
+        if let Some(log) = &mut self.log {
+            log.since = start;
+        }
     }
 
     /// Records that the rank's program was in `state` until `until`, during the call at call site `place`.

@@ -105,13 +105,14 @@ pub(super) fn trails<P: Program>(
             logs.extend(trail.log.map(|log| (target.rank, log)));
         }
     }
+    let knowing = |step: u32| ranks.iter().find(|state| state.program.knows_step(step));
     let name = |site: &CallSite| match *site {
         CallSite::Unknown => "unknown".to_owned(),
-        CallSite::Step(step) => ranks.first().map_or_else(String::new, |state| state.program.step_name(step)),
+        CallSite::Step(step) => knowing(step).map_or_else(String::new, |state| state.program.step_name(step)),
         CallSite::Function(name) => name.to_owned(),
         CallSite::Place(function, place) => {
             let of = |state: &RankState<P>| format!("{function} in {}", state.program.site_name(place));
-            ranks.first().map_or_else(String::new, of)
+            knowing(place).map_or_else(String::new, of)
         }
     };
     let names: Vec<String> = lp.recording.sites.sites.iter().map(name).collect();
@@ -133,10 +134,10 @@ pub(super) fn trails<P: Program>(
         let of = |state: &RankState<P>, step| state.program.step_source(step);
         match *site {
             CallSite::Unknown => StepSource::default(),
-            CallSite::Step(step) => ranks.first().map_or_else(StepSource::default, |state| of(state, step)),
+            CallSite::Step(step) => knowing(step).map_or_else(StepSource::default, |state| of(state, step)),
             CallSite::Function(name) => StepSource { operation: Some(name.to_owned()), line: None },
             CallSite::Place(name, place) => {
-                let line = ranks.first().and_then(|state| of(state, place).line);
+                let line = knowing(place).and_then(|state| of(state, place).line);
                 StepSource { operation: Some(name.to_owned()), line }
             }
         }

@@ -258,7 +258,7 @@ impl CallTurn<'_, '_> {
                 None
             }
             Call::Enter(entry) => {
-                let kind = lp.statistics.collectives.enter(entry.name, entry.method, entry.bytes);
+                let kind = lp.statistics.collectives_of(target.rank).enter(entry.name, entry.method, entry.bytes);
                 let control = target.control(task);
                 (control.collective, control.entered) = (Some(entry.name), (control.clock, kind));
                 control.receives = 0;
@@ -268,7 +268,8 @@ impl CallTurn<'_, '_> {
                 let control = target.control(task);
                 if control.collective.take().is_some() {
                     let (since, kind) = control.entered;
-                    lp.statistics.collectives.leave(kind, control.clock.since(since));
+                    let span = control.clock.since(since);
+                    lp.statistics.collectives_of(target.rank).leave(kind, span);
                 }
                 Some(Answer::Done)
             }

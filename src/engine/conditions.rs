@@ -49,6 +49,8 @@ pub(super) struct RankConditions {
     factor: f64,
     /// Start of the first detour (interruption by the operating system) of the rank's core.
     phase: SimTime,
+    /// Number by which the noise of the rank is drawn.
+    draw: u32,
     /// Number of messages that the rank has sent with a random delay.
     sent: u64,
     /// Ranks with which the rank has a connection.
@@ -84,11 +86,12 @@ impl ActiveConditions {
         })
     }
 
-    /// Creates the state that the conditions keep for `rank`, which runs on the core `site`.
-    pub fn meets(&self, rank: Rank, site: Site) -> Box<RankConditions> {
+    /// Creates the state that the conditions keep for a rank, whose noise is drawn by the number `draw` and which runs on
+    /// the core `site`.
+    pub fn meets(&self, draw: u32, site: Site) -> Box<RankConditions> {
         let factor = self.thread * self.noise.of_node(self.seed, site.node) / self.nodes.rate(site);
-        let phase = self.noise.system.map_or(SimTime::ZERO, |noise| noise.phase(self.seed, rank));
-        Box::new(RankConditions { factor, phase, ..RankConditions::default() })
+        let phase = self.noise.system.map_or(SimTime::ZERO, |noise| noise.phase(self.seed, draw));
+        Box::new(RankConditions { factor, phase, draw, ..RankConditions::default() })
     }
 }
 
@@ -125,9 +128,9 @@ impl LogicalProcess<'_> {
     /// Returns the time that `span` of core time takes the rank from `start` on, with interruptions by the operating
     /// system.
     pub fn with_detours(&self, shared: &mut TargetRank, start: SimTime, span: SimSpan) -> SimSpan {
-        let (rank, phase) = (shared.rank, shared.meets().phase);
+        let RankConditions { draw, phase, .. } = *shared.meets();
         let ActiveConditions { seed, noise, .. } = self.conditions();
-        noise.system.map_or(span, |noise| noise.stretched(*seed, rank, phase, start, span))
+        noise.system.map_or(span, |noise| noise.stretched(*seed, draw, phase, start, span))
     }
 
     /// Returns how much later a message's head arrives than the message's link states. `row` is `None` for a control
@@ -144,7 +147,7 @@ impl LogicalProcess<'_> {
         if let Some(noise) = noise.network {
             let alone =
                 row.map_or(self.network.handshake(rank, to, level), |row| row.latency + row.bandwidth.span(size, 1));
-            delay += noise.delay(*seed, rank, meets.sent, alone);
+            delay += noise.delay(*seed, meets.draw, meets.sent, alone);
             meets.sent += 1;
         }
         delay

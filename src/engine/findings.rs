@@ -15,6 +15,7 @@ use super::backtrack::{ClockLogs, NamedTimelines, trails};
 use super::delays::Charges;
 use super::error::{RunError, Waiting};
 use super::event::EventKey;
+use super::jobs::JobFindings;
 use super::lp::LogicalProcess;
 use super::memory::Memory;
 use super::network::PassedPorts;
@@ -59,6 +60,8 @@ pub(super) struct Findings {
     pub tasks: Vec<TaskLog>,
     /// Values of the timers that the ranks' programs started.
     pub timers: TimerSums,
+    /// Results of each job, in a simulation of several jobs.
+    pub jobs: Vec<JobFindings>,
 }
 
 impl Findings {
@@ -70,10 +73,13 @@ impl Findings {
         let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();
         let mut timers = TimerSums::default();
         let mut unwaited = Unwaited::default();
-        for state in &ranks {
+        // The timers and statements of several jobs are different.
+        for state in ranks.iter().filter(|_| lp.statistics.jobs.is_none()) {
             state.program.sum_timers(&mut timers);
             state.program.sum_unwaited(&mut unwaited);
         }
+        let jobs = JobFindings::of_jobs(&ranks, &lp);
+        let (messages, collectives) = lp.statistics.totals();
         let last = ranks.iter().max_by_key(|state| (state.target.main.clock, Reverse(state.target.rank)));
         let charges = last.and_then(|state| lp.paths.charges(state.target.main.path));
         let uses = uses(&ranks, &lp);
@@ -93,10 +99,10 @@ impl Findings {
             passed: lp.network.passed(),
             timelines,
             logs,
-            messages: lp.statistics.messages,
+            messages,
             pairs: lp.statistics.pairs,
             by_place: lp.statistics.by_place.map_or(Vec::new(), |counter| counter.into_counts()),
-            collectives: lp.statistics.collectives.profile(),
+            collectives,
             unreceived: unreceived(&ranks),
             unwaited,
             copies,
@@ -105,6 +111,7 @@ impl Findings {
             host_times,
             tasks,
             timers,
+            jobs,
         }
     }
 
@@ -150,6 +157,7 @@ impl Findings {
             merged.host_times.extend(other.host_times);
             merged.tasks.extend(other.tasks);
             merged.timers.merge(other.timers);
+            merged.jobs.iter_mut().zip(other.jobs).for_each(|(mine, theirs)| mine.merge(theirs));
         }
         merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
         merged
@@ -157,7 +165,7 @@ impl Findings {
 }
 
 /// Collects the messages that have arrived at the ranks and that no receive has matched.
-fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
+pub(super) fn unreceived<P: Program>(ranks: &[RankState<P>]) -> Unreceived {
     let mut found = Unreceived::default();
     for RankState { target, program, .. } in ranks {
         target.matcher.each_unexpected(|sent, arrived| {

@@ -16,6 +16,7 @@ mod findings;
 mod granted;
 mod horizon;
 mod idle;
+mod jobs;
 mod level_rules;
 mod lp;
 mod memory;
@@ -46,6 +47,7 @@ mod worker;
 pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
+pub use jobs::{DelayPart, JobDelay, JobOutcome, JobRanks};
 pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,

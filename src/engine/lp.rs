@@ -14,6 +14,7 @@ use super::conditions::{ActiveConditions, Effects};
 use super::error::RunError;
 use super::event::{Event, EventKey, EventKind};
 use super::fair::Fair;
+use super::jobs::JobRanks;
 use super::level_rules::{LevelRules, is_fair};
 use super::memory::NodeMemory;
 use super::meter::Meter;
@@ -140,7 +141,7 @@ pub(super) struct LogicalProcess<'a> {
 impl<'a> LogicalProcess<'a> {
     pub fn new(
         platform: &'a Platform,
-        (seats, sites): (&'a [RankLocation], &[Site]),
+        (seats, sites, jobs): (&'a [RankLocation], &[Site], &[JobRanks]),
         me: u32,
         partition: &Partition,
         options: &RunOptions,
@@ -184,7 +185,7 @@ impl<'a> LogicalProcess<'a> {
                 watches: recording.is_on() || options.host_clock.is_some(),
                 sites: Sites::default(),
             },
-            statistics: WorkerStatistics::new(platform, sites, options),
+            statistics: WorkerStatistics::new(platform, (sites, jobs), options),
             handled: 0,
             limits: RunLimits {
                 clock: options.max_time.unwrap_or(SimTime::NEVER).min(SimTime::from_ps(u64::MAX - 1)),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::jobs::JobOutcome;
 use super::mistake::Mistake;
 use super::place_messages::PlaceMessages;
 use super::repeats::Repeats;
@@ -155,6 +156,9 @@ pub struct Outcome {
     /// Predictions of runs with other seeds, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// Results of each job, in a simulation of several jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<JobOutcome>,
     /// Complete configuration of the run; omitted from the results of studies.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub config: serde_json::Value,
@@ -451,6 +455,7 @@ mod tests {
             unread_keys: Vec::new(),
             narrow_uplinks: Vec::new(),
             repeats: None,
+            jobs: Vec::new(),
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },
         };

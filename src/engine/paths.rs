@@ -406,11 +406,11 @@ impl Paths {
     }
 }
 
-/// Divides the predicted time into the parts of the critical path. Computation on the path that exceeds the mean of the
-/// ranks is imbalance: with evenly distributed work, the path would have only the mean.
-pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, mean: &TimeParts) -> PathParts {
+/// Divides the time from `start` into the parts of the critical path. Computation on the path above the mean of the ranks
+/// is imbalance: with evenly distributed work, the path would have only the mean.
+pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, start: SimTime, mean: &TimeParts) -> PathParts {
     let Some((clock, _, path)) = last else { return PathParts::default() };
-    let parts = path.parts(clock);
+    let parts = path.parts(SimTime::ZERO + clock.since(start));
     let compute = parts.compute.min(mean.compute);
     PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }

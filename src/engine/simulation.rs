@@ -1,5 +1,6 @@
 //! Execution of a run, from its inputs to its [`Outcome`].
 
+mod job_outcomes;
 mod processes;
 mod programs;
 mod worker_setup;
@@ -19,6 +20,7 @@ use super::activity::ActivityLimits;
 use super::backtrack::{all_timelines, walk_back};
 use super::error::{Deadlock, RunError};
 use super::findings::Findings;
+use super::jobs::JobRanks;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
 use super::paths::path_parts;
 use super::place_messages;
@@ -184,6 +186,7 @@ impl Progress {
 pub struct Simulation<'a> {
     platform: &'a Platform,
     sites: Vec<Site>,
+    jobs: Vec<JobRanks>,
     options: RunOptions,
     labels: Labels,
 }
@@ -191,7 +194,13 @@ pub struct Simulation<'a> {
 impl<'a> Simulation<'a> {
     /// Creates a simulation of `platform` with one rank on each core in `sites`.
     pub fn new(platform: &'a Platform, sites: Vec<Site>, options: RunOptions, labels: Labels) -> Self {
-        Simulation { platform, sites, options, labels }
+        Simulation { platform, sites, jobs: Vec::new(), options, labels }
+    }
+
+    /// Divides the ranks of the simulation among `jobs`, in the order of ranks. Each rank belongs to one job.
+    #[must_use]
+    pub fn with_jobs(self, jobs: Vec<JobRanks>) -> Self {
+        Simulation { jobs, ..self }
     }
 
     /// Returns the core of each rank.
@@ -299,11 +308,13 @@ impl<'a> Simulation<'a> {
             mut host_times,
             tasks: mut task_logs,
             timers,
+            jobs: of_jobs,
             ..
         } = findings;
         task_logs.sort_unstable_by_key(|log| log.process);
         host_times.sort_unstable_by_key(|time| time.worker);
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
+        job_outcomes::wait_for_start(&mut times, |rank| self.start_of(rank));
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
         let mean = mean_parts(&times);
         let row = |&(rank, clock, parts): &(Rank, SimTime, TimeParts)| {
@@ -312,7 +323,10 @@ impl<'a> Simulation<'a> {
         };
         // Threads that execute fragments of a task program compute concurrently with the thread of their rank.
         let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
-        let path = path_parts(last, &computing);
+        // Before the start of its job a rank has neither work nor messages.
+        let start = last.map_or(SimTime::ZERO, |(_, rank, _)| self.start_of(rank));
+        let mut path = path_parts(last, start, &computing);
+        path.imbalance += SimSpan::from_ps(start.as_ps());
         let contention = charges.map(|charges| ContentionLevels::new(&path, |level, by| charges.of(level, by)));
         let smallest = |level| self.platform.link(level).rows()[0].latency;
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
@@ -374,6 +388,7 @@ impl<'a> Simulation<'a> {
             unread_keys: self.platform.unread.clone(),
             narrow_uplinks: self.platform.narrow_uplinks(),
             repeats: None,
+            jobs: self.job_outcomes(of_jobs, &logs),
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, ..host },
         })

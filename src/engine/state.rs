@@ -255,6 +255,16 @@ impl TargetRank {
         }
     }
 
+    /// Sets the virtual time at which the rank's program starts.
+    pub fn start_at(&mut self, start: SimTime) {
+        if start > SimTime::ZERO {
+            (self.main.clock, self.main.since, self.main.entered.0) = (start, start, start);
+            if let Some(trail) = &mut self.trail {
+                trail.start_at(start);
+            }
+        }
+    }
+
     /// Returns the resources that the rank's messages hold, in the `fair` contention model only.
     pub fn occupied(&mut self) -> &mut Occupied {
         self.occupied.get_or_insert_default()

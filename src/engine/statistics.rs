@@ -1,10 +1,11 @@
 //! Statistics of a worker: messages by level, size, pair and place, computing blocks, and collectives.
 
 use mcpsim_base::platform::{Level, Platform, Site};
-use mcpsim_base::profile::{BlockUse, CollectiveCounter, MessageProfile, Pairs};
+use mcpsim_base::profile::{BlockUse, CollectiveCounter, CollectiveProfile, MessageProfile, Pairs};
 use mcpsim_base::rank::Rank;
 use mcpsim_base::units::{Bytes, SimSpan};
 
+use super::jobs::{JobRanks, JobStatistics};
 use super::place_messages::PlaceCounter;
 use super::simulation::RunOptions;
 
@@ -18,18 +19,22 @@ pub(super) struct WorkerStatistics {
     /// Computing blocks that used memory.
     pub blocks: BlockUse,
     pub collectives: CollectiveCounter,
+    /// Messages and collectives by job, in a simulation of several jobs. The fields `messages` and `collectives` are
+    /// then empty.
+    pub jobs: Option<Box<JobStatistics>>,
     /// Number of messages that were delivered to ranks of the worker.
     pub delivered: u64,
 }
 
 impl WorkerStatistics {
-    pub fn new(platform: &Platform, sites: &[Site], options: &RunOptions) -> Self {
+    pub fn new(platform: &Platform, (sites, jobs): (&[Site], &[JobRanks]), options: &RunOptions) -> Self {
         WorkerStatistics {
             messages: MessageProfile::new(options.intervals.clone()),
             pairs: options.pairs.then(Pairs::default),
             by_place: PlaceCounter::new(platform, sites),
             blocks: BlockUse::default(),
             collectives: CollectiveCounter::default(),
+            jobs: JobStatistics::new(jobs, options),
             delivered: 0,
         }
     }
@@ -38,12 +43,32 @@ impl WorkerStatistics {
     #[inline(always)]
     pub fn record(&mut self, level: Level, from: Rank, to: Rank, size: Bytes, time: SimSpan) {
         self.delivered += 1;
-        self.messages.record(level, size, time);
+        match &mut self.jobs {
+            None => self.messages.record(level, size, time),
+            Some(jobs) => jobs.of(to).0.record(level, size, time),
+        }
         if let Some(pairs) = &mut self.pairs {
             pairs.record(from, to, size);
         }
         if let Some(by_place) = &mut self.by_place {
             by_place.record(level, (from, to), size, time);
+        }
+    }
+
+    /// Returns the counter of the collectives of `rank`.
+    #[inline(always)]
+    pub fn collectives_of(&mut self, rank: Rank) -> &mut CollectiveCounter {
+        match &mut self.jobs {
+            None => &mut self.collectives,
+            Some(jobs) => &mut jobs.of(rank).1,
+        }
+    }
+
+    /// Returns the messages and collectives of all ranks of the worker.
+    pub fn totals(&self) -> (MessageProfile, CollectiveProfile) {
+        match &self.jobs {
+            None => (self.messages.clone(), self.collectives.profile()),
+            Some(jobs) => jobs.totals(&self.messages),
         }
     }
 }

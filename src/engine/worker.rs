@@ -21,6 +21,7 @@ use super::fair::{Fair, NO_FLOW, PendingService, TransferConsumer, TransferOutco
 use super::granted::end_transfer;
 use super::horizon::Horizon;
 use super::idle::end_idle;
+use super::jobs::{JobRanks, job_of};
 use super::lp::LogicalProcess;
 use super::messages::{arrive, came, set_ready};
 use super::mpi_intervals::put_off;
@@ -30,9 +31,9 @@ use super::requests::RequestRecord;
 use super::service::{serve, serve_at_end};
 use super::shared_cores::leave_core_to_wait;
 use super::simulation::Progress;
-use super::state::{MAIN, RankState, TargetRank};
+use super::state::{Answer, MAIN, RankState, TargetRank, Wait};
 use super::transport::{Batch, LocalBound, Transport};
-use super::waits::wake;
+use super::waits::{wait_for_own_time, wake};
 use woken::{go_on, next_copies};
 
 /// Number of calls and events between two checks of progress, limits of the run and interruption.
@@ -96,8 +97,12 @@ impl<'a, P: Program> Worker<'a, P> {
         Worker { ranks, lp, max_events, foresees, reported: 0, looked_at: 0, handled_by_all: 0, handled_before: 0 }
     }
 
-    /// Creates the state that the platform's conditions keep for each rank, if any.
-    pub fn meet(&mut self, sites: &[Site]) {
+    /// Sets the start of each rank's job, and creates the state that the platform's conditions keep for each rank, if
+    /// any.
+    pub fn meet(&mut self, sites: &[Site], jobs: &[JobRanks]) {
+        for RankState { target, .. } in &mut self.ranks {
+            target.start_at(job_of(jobs, target.rank).map_or(SimTime::ZERO, |job| job.start));
+        }
         self.lp.network.with_ranks_at(sites);
         let factors = &self.lp.network.nodes().adapter;
         if !factors.is_empty() {
@@ -110,7 +115,8 @@ impl<'a, P: Program> Worker<'a, P> {
         }
         let Some(conditions) = &self.lp.conditions else { return };
         for RankState { target, .. } in &mut self.ranks {
-            target.meets = Some(conditions.meets(target.rank, sites[target.rank as usize]));
+            let draw = job_of(jobs, target.rank).map_or(target.rank, |job| job.draw(target.rank));
+            target.meets = Some(conditions.meets(draw, sites[target.rank as usize]));
         }
     }
 
@@ -205,6 +211,10 @@ impl<'a, P: Program> Worker<'a, P> {
         for index in 0..self.ranks.len() {
             let RankState { program, target } = &mut self.ranks[index];
             self.lp.now = EventKey { time: SimTime::ZERO, to: target.rank, from: target.rank, sequence: 0 };
+            if target.main.clock > SimTime::ZERO {
+                wait_for_own_time(target, &mut self.lp, MAIN, Wait::Parked(Answer::Begin));
+                continue;
+            }
             begin(program, target, &mut self.lp);
             leave_core_to_wait(target, &mut self.lp);
             go_on(program, target, &mut self.lp);

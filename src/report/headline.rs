@@ -29,7 +29,9 @@ pub(super) fn headline(outcome: &Outcome) -> String {
         }
         other => format!("  model            {}\n", clip(other, 50)),
     };
-    format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), results(outcome))
+    // The results of several jobs are rows of the table of jobs.
+    let own_results = if outcome.jobs.is_empty() { results(outcome) } else { String::new() };
+    format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), own_results)
 }
 
 /// Returns a text about the runs with other seeds; empty if the user requested no such runs.
@@ -49,7 +51,7 @@ fn repeats(outcome: &Outcome) -> String {
 }
 
 /// Returns a text about the results that the application computes from its timers.
-fn results(outcome: &Outcome) -> String {
+pub(super) fn results(outcome: &Outcome) -> String {
     let width = outcome.results.iter().map(|result| result.name.chars().count().min(32)).max().unwrap_or(0).max(16);
     let line = |result: &AppResult| {
         let found = match &result.found {

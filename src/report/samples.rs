@@ -120,6 +120,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
     };
     let total = profile.total();
     Outcome {
+        jobs: Vec::new(),
         mcpsim: "0.1.0".to_owned(),
         predicted,
         predicted_s: predicted.as_seconds(),

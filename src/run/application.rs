@@ -11,6 +11,7 @@ use crate::cc::ProgramFile;
 use crate::config::{Document, Override};
 
 use super::error::PredictError;
+use super::jobs::JobSet;
 use super::trace_file::TraceFile;
 
 /// Kinds of applications that a simulation run can have.
@@ -22,6 +23,8 @@ pub enum Application {
     Real(Box<ProgramFile>),
     /// Recorded trace of a run, which is replayed.
     Trace(TraceFile),
+    /// Several jobs side by side, each with an application of its own.
+    Jobs(Arc<JobSet>),
 }
 
 impl Application {
@@ -33,6 +36,9 @@ impl Application {
         if TraceFile::is_in(&document) {
             return Ok(Application::Trace(TraceFile::load(document, directory, overrides)?));
         }
+        if JobSet::is_in(&document) {
+            return Ok(Application::Jobs(Arc::new(JobSet::load(document, directory, overrides)?)));
+        }
         Ok(Application::Described(Arc::new(App::load(document, overrides)?)))
     }
 
@@ -41,6 +47,7 @@ impl Application {
         match self {
             Application::Real(program) => toml::Table::from_iter([("program".to_owned(), program.config())]),
             Application::Trace(file) => file.table(),
+            Application::Jobs(jobs) => jobs.table(),
             Application::Described(app) => {
                 let mut table = app.config();
                 // The default name is derived from the file name, which differs if the TOML table is read from another

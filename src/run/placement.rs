@@ -1,6 +1,6 @@
 //! Placement of ranks on the cores of a machine.
 
-use crate::platform::{MapBy, Placement, PlacementError, Platform, Shape, Site, cores_of};
+use crate::platform::{MapBy, Placement, PlacementError, Places, Platform, Shape, Site, cores_of};
 use crate::units::Bytes;
 
 use super::error::PredictError;
@@ -11,12 +11,23 @@ use super::values::{Model, PlacementChoice};
 /// Returns the platform as the network model sees it, and the cores of the ranks.
 pub(crate) fn placed(
     settings: &Settings,
-    mut platform: Platform,
+    platform: Platform,
     own_ranks: Option<u32>,
 ) -> Result<(Platform, Vec<Site>), PredictError> {
-    let shape = platform.shape;
-    let threads = platform.core.threads.count();
     let ranks = settings.ranks.or(own_ranks).unwrap_or(platform.most_ranks());
+    let machine = (platform.shape, platform.core.threads.count(), &*platform.places);
+    let sites = sites_on(settings, machine, ranks, own_ranks)?;
+    check_memory(ranks, available_memory())?;
+    Ok(as_modelled(settings, platform, sites))
+}
+
+/// Returns the cores of `ranks` ranks on a machine with this shape, number of hardware threads per core, and places.
+pub(super) fn sites_on(
+    settings: &Settings,
+    (shape, threads, places): (Shape, u32, &Places),
+    ranks: u32,
+    own_ranks: Option<u32>,
+) -> Result<Vec<Site>, PredictError> {
     if ranks > Shape::MOST_CORES {
         return Err(PredictError::input(format!("{ranks} ranks: expected at most {}", Shape::MOST_CORES)));
     }
@@ -27,11 +38,11 @@ pub(crate) fn placed(
         PlacementChoice::File(path) => Placement::read(path)?,
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
-    let sites = match map_by(settings, &platform)? {
+    let sites = match map_by(settings, shape, places)? {
         Some(map_by) => map_by.sites(shape, threads, ranks, settings.ranks_per_node, settings.oversubscribe),
         None => placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe),
     };
-    let sites = sites.map_err(|error| match error {
+    sites.map_err(|error| match error {
         // If the application fixes the number of ranks, the error does not advise changing this number.
         PlacementError::TooManyRanks { ranks, cores, .. } if settings.ranks.is_none() && own_ranks.is_some() => {
             let cores = cores_of(cores, threads);
@@ -45,13 +56,17 @@ pub(crate) fn placed(
             PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one core per rank"))
         }
         error => PredictError::input(error.to_string()),
-    })?;
-    check_memory(ranks, available_memory())?;
+    })
+}
+
+/// Returns the platform as the network model sees it, and the cores of the ranks in this platform.
+pub(super) fn as_modelled(settings: &Settings, mut platform: Platform, sites: Vec<Site>) -> (Platform, Vec<Site>) {
+    let shape = platform.shape;
     platform.spread_ranks(&sites);
     if let Some(part) = settings.memory_bound {
         platform = platform.with_memory_bound(part.of_one());
     }
-    Ok(match settings.model {
+    match settings.model {
         Model::Mcpsim => (platform, sites),
         // The baseline model differs only in its network, not in the placement of ranks.
         Model::TwoLevel => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
@@ -59,12 +74,12 @@ pub(crate) fn placed(
             let flat = platform.textbook(model, &sites);
             (flat, sites.into_iter().map(|site| site.flat(shape)).collect())
         }
-    })
+    }
 }
 
 /// Returns the unit of the machine (such as node or socket) over which ranks are distributed, if the settings name a
 /// unit or limit the ranks per node.
-fn map_by(settings: &Settings, platform: &Platform) -> Result<Option<MapBy>, PredictError> {
+fn map_by(settings: &Settings, shape: Shape, places: &Places) -> Result<Option<MapBy>, PredictError> {
     let name = match (&settings.map_by, &settings.placement) {
         (Some(name), PlacementChoice::Block) => name.as_str(),
         (Some(name), _) => {
@@ -81,7 +96,7 @@ fn map_by(settings: &Settings, platform: &Platform) -> Result<Option<MapBy>, Pre
             return Err(PredictError::input(text));
         }
     };
-    let named = MapBy::named(name, platform.shape, &platform.places);
+    let named = MapBy::named(name, shape, places);
     named.map(Some).map_err(|error| PredictError::input(format!("--map-by {name}: {error}")))
 }
 
@@ -89,7 +104,7 @@ fn map_by(settings: &Settings, platform: &Platform) -> Result<Option<MapBy>, Pre
 const LEAST_RANK: u64 = 512;
 
 /// Checks that `ranks` simulated ranks fit into `available` host memory.
-fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError> {
+pub(super) fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), PredictError> {
     let needed = Bytes::new(u64::from(ranks) * LEAST_RANK);
     match available {
         Some(available) if needed > available => Err(PredictError::input(format!(

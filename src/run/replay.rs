@@ -7,6 +7,7 @@ use crate::engine::{Labels, Simulation};
 use crate::mpi::{MpiDriver, check_rules};
 use crate::platform::{MemoryShares, Platform, Site};
 use crate::rank::{Program, Rank};
+use crate::trace::import::ImportedTrace;
 use crate::trace::logs::Logs;
 use crate::trace::{Header, ReplayMachine, Trace};
 
@@ -38,35 +39,71 @@ pub(super) fn simulate(
         }
         Content::Logs(logs) => {
             notes.extend(logs.fault());
-            let (machine, factors) = (machine(), measured_factors(&logs, &platform, &sites));
-            let make = |rank: Rank| -> Box<dyn Program> {
-                Box::new(logs.program(rank, &machine.of(rank), factors[rank as usize]))
-            };
+            let make = of_logs(&logs, machine(), measured_factors(&logs, &platform, platform.code_factors(&sites)));
             record::run(&simulation, &(), &make, (conduct, run.settings.details), &header)
         }
         Content::Import(import) => {
             notes.extend(import.assumed().map(str::to_owned));
             let memory = MemoryShares::new(&platform, &sites);
-            let shared = Arc::new(platform.clone());
-            let make = |rank: Rank| -> Box<dyn Program> {
-                let program = import.program(rank, &platform.core);
-                Box::new(MpiDriver::new(program, shared.clone(), memory.part(sites[rank as usize])))
-            };
+            let make = of_import(&import, Arc::new(platform.clone()), &sites, memory);
             record::run(&simulation, &(), &make, (conduct, run.settings.details), &header)
         }
     }?;
     Ok(recorded.map(|(outcome, trace)| Prediction { outcome, trace, exit_code: 0, notes }))
 }
 
+/// Programs of the ranks of a trace.
+pub(super) type ReplayedPrograms<'a> = Box<dyn Fn(Rank) -> Box<dyn Program> + Sync + 'a>;
+
+/// Returns the programs of the ranks of a trace at `sites` on `platform`. The ranks have parts of `memory`, and times of
+/// measured code are multiplied by `factors`.
+pub(super) fn programs<'a>(
+    content: &'a Content,
+    platform: &Arc<Platform>,
+    sites: &'a [Site],
+    memory: MemoryShares,
+    factors: Vec<f64>,
+) -> ReplayedPrograms<'a> {
+    match content {
+        Content::Trace(trace) => {
+            let header = trace.header();
+            let factors: Vec<f64> = (0..).zip(factors).map(|(rank, factor)| header.rescaled(rank, factor)).collect();
+            let machine = ReplayMachine::with_memory(platform.clone(), sites, memory);
+            Box::new(move |rank| Box::new(trace.program(rank, &machine.of(rank), factors[rank as usize])))
+        }
+        Content::Logs(logs) => {
+            let factors = measured_factors(logs, platform, factors);
+            of_logs(logs, ReplayMachine::with_memory(platform.clone(), sites, memory), factors)
+        }
+        Content::Import(import) => of_import(import, platform.clone(), sites, memory),
+    }
+}
+
+fn of_logs<'a>(logs: &'a Logs, machine: ReplayMachine<'a>, factors: Vec<f64>) -> ReplayedPrograms<'a> {
+    Box::new(move |rank| Box::new(logs.program(rank, &machine.of(rank), factors[rank as usize])))
+}
+
+fn of_import<'a>(
+    import: &'a ImportedTrace,
+    platform: Arc<Platform>,
+    sites: &'a [Site],
+    memory: MemoryShares,
+) -> ReplayedPrograms<'a> {
+    Box::new(move |rank| {
+        let program = import.program(rank, &platform.core);
+        Box::new(MpiDriver::new(program, platform.clone(), memory.part(sites[rank as usize])))
+    })
+}
+
 /// Returns the factors that convert the measured times of program code. The measured times include the slowdown by
 /// other ranks on the same recorded host. The platform's table for the number of ranks on that host states the
 /// slowdown.
-fn measured_factors(logs: &Logs, platform: &Platform, sites: &[Site]) -> Vec<f64> {
+fn measured_factors(logs: &Logs, platform: &Platform, factors: Vec<f64>) -> Vec<f64> {
     let host = |rank: u32| logs.info(rank).host.as_str();
     let mut on_host = HashMap::new();
     (0..logs.ranks()).for_each(|rank| *on_host.entry(host(rank)).or_insert(0usize) += 1);
     let there = |rank: u32| platform.core.slowdown_of(on_host[host(rank)].div_ceil(platform.shape.cmps as usize));
-    (0..).zip(platform.code_factors(sites)).map(|(rank, factor)| factor / there(rank)).collect()
+    (0..).zip(factors).map(|(rank, factor)| factor / there(rank)).collect()
 }
 
 /// Returns a note on the recorded times that do not change with the machine's compute rates, if the rates of the

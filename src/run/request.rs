@@ -206,6 +206,11 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Returns the request with located files, and the application file.
+    pub(super) fn into_parts(self) -> (RunRequest, Document) {
+        (self.request, self.file)
+    }
+
     /// Merges the settings of the request. The keys `more` are applied after the keys of the request.
     ///
     /// # Errors
@@ -314,7 +319,7 @@ fn of_binary(app: &Path) -> Result<Document, PredictError> {
 }
 
 /// Replaces the program's arguments in the application file by the arguments of the request.
-fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), PredictError> {
+pub(super) fn set_arguments(app: &mut Document, arguments: &[OsString]) -> Result<(), PredictError> {
     let words: Result<Vec<toml::Value>, PredictError> = arguments
         .iter()
         .map(|argument| match argument.to_str() {

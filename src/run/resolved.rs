@@ -14,7 +14,7 @@ use super::error::PredictError;
 use super::inputs::{self, Presence};
 use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
-use super::{described, real, replay};
+use super::{described, jobs, real, replay};
 
 /// Resolved simulation run: all files were read and all settings merged.
 #[derive(Clone, Debug)]
@@ -93,6 +93,7 @@ impl Resolved {
             Application::Described(app) => described::simulate(self, app, conduct),
             Application::Real(program) => real::simulate(self, program, conduct),
             Application::Trace(file) => replay::simulate(self, file, conduct),
+            Application::Jobs(set) => jobs::simulate(self, set, conduct),
         }?;
         if let Some(prediction) = &mut prediction {
             prediction.notes.extend(self.unheeded());
@@ -109,6 +110,9 @@ impl Resolved {
         if let Application::Trace(file) = &self.application {
             files.extend(file.files());
         }
+        if let Application::Jobs(set) = &self.application {
+            files.extend(set.trace_files());
+        }
         files
     }
 
@@ -119,6 +123,7 @@ impl Resolved {
         let why = match &self.application {
             Application::Real(_) => return None,
             Application::Described(_) => format!("{name} is a described application, which states its own times"),
+            Application::Jobs(_) => "no job runs a real program".to_owned(),
             Application::Trace(_) => format!("the trace {name} contains the times of its code"),
         };
         (!names.is_empty()).then(|| {
@@ -152,7 +157,10 @@ impl Resolved {
     }
 
     fn tables_with(&self, app: toml::Table) -> toml::Table {
-        let is_real = self.application.program().is_some();
+        let is_real = match &self.application {
+            Application::Jobs(set) => set.has_program(),
+            application => application.program().is_some(),
+        };
         let tables = [("run", self.settings.table(is_real)), ("platform", self.platform.table.clone()), ("app", app)];
         tables.into_iter().map(|(name, table)| (name.to_owned(), table.into())).collect()
     }
@@ -186,7 +194,10 @@ impl Resolved {
 
     /// Returns the number of simulated ranks, as far as the input determines this number.
     pub fn ranks(&self) -> u32 {
-        let own = || self.application.program()?.all_ranks();
+        let own = || match &self.application {
+            Application::Jobs(set) => set.ranks(),
+            application => application.program()?.all_ranks(),
+        };
         let cores = || self.platform.platform.most_ranks();
         self.settings.ranks.or_else(own).unwrap_or_else(cores)
     }

@@ -145,7 +145,11 @@ impl Setting {
             Application::Real(_) => true,
             // The times of recorded program code depend on the slowdown between ranks on a CMP (socket).
             Application::Trace(_) if self.key == "memory_bound" => true,
-            Application::Described(_) | Application::Trace(_) => self.heading != Heading::Programs,
+            Application::Jobs(jobs) if jobs.has_program() => true,
+            Application::Jobs(_) if self.key == "memory_bound" => true,
+            Application::Described(_) | Application::Trace(_) | Application::Jobs(_) => {
+                self.heading != Heading::Programs
+            }
         }
     }
 

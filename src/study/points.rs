@@ -222,6 +222,16 @@ impl Study {
         };
         let trace = match &configuration.application {
             Application::Trace(file) => read(&file.path)?,
+            Application::Jobs(set) if set.has_program() => {
+                return Err(PredictError::input(
+                    "a study of jobs: expected no real program, because each point would run it again; record it with \
+                     --record, and use the trace",
+                ));
+            }
+            Application::Jobs(set) => {
+                let read = |(_, path): (String, PathBuf)| read(&path);
+                set.trace_files().into_iter().map(read).collect::<Result<Vec<_>, _>>()?.concat()
+            }
             _ => Vec::new(),
         };
         Ok(InputHash::of(&[

@@ -4,6 +4,8 @@
 
 #[path = "bad_input/files.rs"]
 mod files;
+#[path = "bad_input/jobs.rs"]
+mod jobs;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Domain, HardwareThreads, MemoryPart, Platform, Shape, Site};
 
 /// Parts of memory bandwidth and caches by the positions of ranks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct MemoryShares {
     shape: Shape,
     /// Number of cores of a unit that ranks share: the smallest domain with a cache or memory of its own, or a CMP.

@@ -29,6 +29,13 @@ pub trait Describe {
         self.call_name().map_or(CallSite::Unknown, CallSite::Function)
     }
 
+    /// Returns true if the statement or source position with index `step` belongs to this program. Programs of several
+    /// jobs have different indexes.
+    fn knows_step(&self, step: u32) -> bool {
+        let _ = step;
+        true
+    }
+
     /// Path of the statement with index `step` of the program, such as "main\[0\].do\[1\]".
     fn step_name(&self, step: u32) -> String {
         step.to_string()

@@ -25,6 +25,10 @@ macro_rules! forward_reports {
             ($program).site()
         }
 
+        fn knows_step(&$this, step: u32) -> bool {
+            ($program).knows_step(step)
+        }
+
         fn step_name(&$this, step: u32) -> String {
             ($program).step_name(step)
         }

@@ -53,10 +53,12 @@ impl WorkerSetup {
         let Simulation { platform, options, labels, .. } = simulation;
         let workers = self.partition.workers();
         let horizon = if workers == 1 { Horizon::unbounded() } else { Horizon::new(platform.lookahead()) };
-        let lp =
-            LogicalProcess::new(platform, (&self.seats, &simulation.sites), me, &self.partition, options, labels.seed);
+        let lp = {
+            let ranks = (&self.seats[..], &simulation.sites[..], &simulation.jobs[..]);
+            LogicalProcess::new(platform, ranks, me, &self.partition, options, labels.seed)
+        };
         let mut worker = Worker::new(lp, &self.owned[me as usize], make, options.max_events);
-        worker.meet(&simulation.sites);
+        worker.meet(&simulation.sites, &simulation.jobs);
         let end = worker.work(&mut transport, horizon, trial, progress);
         Findings::of(worker, end, progress.cancelled())
     }

@@ -22,6 +22,11 @@ impl<'a> ReplayMachine<'a> {
         ReplayMachine { platform: Arc::new(platform.clone()), sites, memory: MemoryShares::new(platform, sites) }
     }
 
+    /// Creates the machine of a replay, whose ranks at `sites` have parts of `memory`, which other ranks use as well.
+    pub fn with_memory(platform: Arc<Platform>, sites: &'a [Site], memory: MemoryShares) -> Self {
+        ReplayMachine { platform, sites, memory }
+    }
+
     /// The simulated machine as seen by `rank`.
     pub fn of(&self, rank: Rank) -> Machine {
         let part = self.memory.part(self.sites[rank as usize]);

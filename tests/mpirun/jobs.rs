@@ -1,0 +1,45 @@
+//! Several jobs in two host processes: described applications, a trace and a real program.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::hosts::{HostMpi, host_mpis};
+use super::real::{compile, directory, told};
+
+/// Returns the Outcome of a run in this number of processes, without its data about the host.
+fn outcome(mpi: &HostMpi, processes: u32, line: &str) -> Value {
+    let directory = directory();
+    let json = directory.path().join("outcome.json").display().to_string();
+    let ran = mpi.run(processes, &format!("--nct 4,1,2 --compute skip --workers 1 --quiet --json {json} {line}"));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", told(line, &ran));
+    let mut outcome: Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    outcome["host"].take();
+    outcome
+}
+
+#[test]
+fn jobs_in_two_processes_are_those_in_one() {
+    let Some(mpi) = host_mpis().first() else { return };
+    let directory = directory();
+    let here = directory.path();
+    let app =
+        "main = [{ compute = { normal = { mean = \"5 us\", sd = \"1 us\" } } }, { alltoall = { bytes = 20000 } }]";
+    fs::write(here.join("a.toml"), app).unwrap();
+    let described = here.join("a.toml").display().to_string();
+    let trace = here.join("a.trace").display().to_string();
+    assert_eq!(mpi.run(1, &format!("--nct 4,1,1 --quiet --record {trace} {described}")).code, Some(0));
+    let source = "#include <mpi.h>\nint main(int c, char **v) { int x = 1, y; MPI_Init(&c, &v);\
+                  MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); return MPI_Finalize(); }\n";
+    fs::write(here.join("sum.c"), source).unwrap();
+    let program = here.join("sum");
+    compile(&here.join("sum.c"), "", &program).unwrap_or_else(|error| panic!("{error}"));
+    let program = program.display();
+    let jobs = format!(
+        "--job {described}:hosts=0-1:cores=0 --job {trace}:cores=1 --job {program}:ranks=2:hosts=2-3:cores=0:start=3us"
+    );
+    let [one, two] = [1, 2].map(|processes| outcome(mpi, processes, &jobs));
+    assert_eq!(one, two);
+    assert_eq!(one["jobs"].as_array().map(Vec::len), Some(3));
+    assert!(one["jobs"][1]["delays"].as_array().is_some_and(|delays| delays.len() == 2));
+}
