@@ -7,6 +7,8 @@ fn main() {
     let header = "../real/cc/include/mcpsim_functions.h";
     println!("cargo::rerun-if-changed={header}");
     println!("cargo::rerun-if-changed=../openmpi/generate.rs");
+    println!("cargo::rerun-if-changed=../openmpi/generate_large.rs");
+    println!("cargo::rerun-if-changed=../openmpi/large.txt");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmpich.so.12");
     let header = std::fs::read_to_string(header).expect("the header is in the repository");
     let others = include_str!("others.txt");

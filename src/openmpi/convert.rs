@@ -39,6 +39,19 @@ pub fn target(known: &AtomicUsize, name: &str) -> usize {
     }
 }
 
+/// Converts a large count of the function `name`. A count beyond the range of `int` ends the run.
+pub fn small(name: &str, count: i64) -> c_int {
+    let too_large = || mcpsim_real::mpi_api::unsupported(&format!("{name} with the count {count}"));
+    c_int::try_from(count).unwrap_or_else(|_| too_large())
+}
+
+/// Converts `length` large counts of the function `name`.
+pub unsafe fn smalls(name: &str, at: *const i64, length: usize) -> Vec<c_int> {
+    let length = if at.is_null() { 0 } else { length };
+    // SAFETY: the program passes an array of `length` counts.
+    (0..length).map(|index| small(name, unsafe { *at.add(index) })).collect()
+}
+
 /// Calls a function of `mpi_api` with the types of the arguments.
 macro_rules! call {
     ($name:literal($($argument:expr => $type:ty),* $(,)?)) => {{

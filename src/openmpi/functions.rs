@@ -5,11 +5,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::AtomicUsize;
 
 use mcpsim_core::mpi::abi::Status;
+use mcpsim_real::as_built::needs_rank;
 
 use crate::abi::*;
 use crate::callbacks::*;
 use crate::convert::*;
-use crate::special::{contents_out, settle};
+use crate::special::*;
 
 macro_rules! absent {
     ($name:ident $profiling:ident) => {

@@ -5,6 +5,9 @@
 
 use std::fmt::Write as _;
 
+#[path = "generate_large.rs"]
+mod large;
+
 /// Functions that are written by hand.
 const SPECIAL: [&str; 19] = [
     "Alltoallw",
@@ -306,11 +309,15 @@ fn convert(of: &Prototype, argument: &Argument, body: &mut Body) {
 /// Returns the Rust source of all functions that `header` declares. The functions named in `others` are unsupported and
 /// end the run with an error.
 pub fn source(header: &str, others: &str) -> String {
+    let large: Vec<&str> = include_str!("large.txt").split_whitespace().collect();
     let all = prototypes(header);
     let mut out = String::new();
     let mut index = 0;
     for of in &all {
         let name = &of.name;
+        if large.contains(&name.as_str()) {
+            out += &large::function(of);
+        }
         if SPECIAL.contains(&name.as_str()) {
             continue;
         }

@@ -142,11 +142,12 @@ pub fn fint_in(kind: HandleClass, handle: c_int) -> Raw {
         None => return 0,
     };
     // SAFETY: the address is that of a communicator.
-    if kind == HandleClass::Comm && attached() && unsafe { !objects::has_sizes(found) } {
-        if let Some((local, remote)) = group_sizes(handle_in(kind, found)) {
-            // SAFETY: as above.
-            unsafe { objects::set_sizes(found, local, remote) };
-        }
+    let lacks_sizes = || kind == HandleClass::Comm && attached() && unsafe { !objects::has_sizes(found) };
+    if lacks_sizes()
+        && let Some((local, remote)) = group_sizes(handle_in(kind, found))
+    {
+        // SAFETY: as above.
+        unsafe { objects::set_sizes(found, local, remote) };
     }
     found
 }

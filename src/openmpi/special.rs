@@ -86,7 +86,7 @@ pub unsafe fn contents_out(datatype: usize, integers: *mut c_int) {
 }
 
 /// Number of ranks with which a collective of `comm` exchanges data.
-unsafe fn peers(comm: usize) -> c_int {
+pub unsafe fn peers(comm: usize) -> c_int {
     // SAFETY: the results have room.
     unsafe {
         let (mut inter, mut size) = (0, 0);
@@ -101,7 +101,7 @@ unsafe fn peers(comm: usize) -> c_int {
 }
 
 /// Number of neighbours from which a rank of `comm` receives, and number of neighbours to which it sends.
-unsafe fn neighbours(comm: usize) -> (c_int, c_int) {
+pub unsafe fn neighbours(comm: usize) -> (c_int, c_int) {
     // SAFETY: the results have room.
     unsafe {
         let (mut topology, mut from, mut to, mut weighted) = (0, 0, 0, 0);
@@ -125,6 +125,17 @@ unsafe fn neighbours(comm: usize) -> (c_int, c_int) {
             }
         }
     }
+}
+
+/// Returns true if the rank is the root of a collective of the communicator `comm`.
+pub unsafe fn is_root(comm: Raw, root: c_int) -> bool {
+    let (comm, mut inter, mut rank) = (handle_in(HandleClass::Comm, comm), 0, 0);
+    // SAFETY: the results have room.
+    unsafe {
+        call!("MPI_Comm_test_inter"(comm => usize, &mut inter => *mut c_int));
+        call!("MPI_Comm_rank"(comm => usize, &mut rank => *mut c_int));
+    }
+    if inter != 0 { rank_in(root) == standard::MPI_ROOT } else { rank == root }
 }
 
 macro_rules! alltoallw {

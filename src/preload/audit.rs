@@ -1,14 +1,22 @@
 //! Redirection of MPI libraries: the dynamic linker asks this module for the file of each library that it loads, also
 //! for absolute paths, search paths in the program, and libraries that a program opens itself.
 
-use std::ffi::{CStr, CString, c_char, c_uint};
+use std::ffi::{CStr, CString, OsStr, c_char, c_uint};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::soname;
 
 /// Greatest version of the audit interface that this module knows.
 const VERSION: c_uint = 2;
 
 /// Environment variable with the directory of mcpsim's libraries.
 const DIRECTORY: &str = "MCPSIM_LIBRARY_DIRECTORY";
+
+/// Environment variable that is set if the program itself is linked with an MPI library.
+const LINKED: &str = "MCPSIM_LINKED";
 
 /// Beginnings of the file names of MPI libraries, with the libraries that replace them.
 const REPLACED: [(&str, usize); 5] =
@@ -29,9 +37,8 @@ fn paths() -> &'static [Option<CString>; 3] {
     })
 }
 
-/// Returns the index of the library of mcpsim that replaces a library with the path `path`.
-fn replacement(path: &[u8]) -> Option<usize> {
-    let file = path.rsplit(|&byte| byte == b'/').next()?;
+/// Returns the index of the library of mcpsim that replaces a library with the file name `file`.
+fn replacement(file: &[u8]) -> Option<usize> {
     let of = REPLACED.iter().find(|(start, _)| {
         let rest = file.strip_prefix(start.as_bytes());
         rest.is_some_and(|rest| rest.is_empty() || rest[0] == b'.')
@@ -53,13 +60,28 @@ pub extern "C" fn la_version(offered: c_uint) -> c_uint {
 pub unsafe extern "C" fn la_objsearch(name: *const c_char, _: *mut usize, _: c_uint) -> *mut c_char {
     // SAFETY: the dynamic linker passes a valid name.
     let text = unsafe { CStr::from_ptr(name) }.to_bytes();
-    let mut found = replacement(text);
-    let file = text.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    if found.is_none() && text.contains(&b'/') && file.starts_with(b"libmpi") {
-        // A name without a version is a link to the file with the version.
-        let path = std::path::Path::new(std::ffi::OsStr::new(std::str::from_utf8(text).unwrap_or_default()));
-        found = path.canonicalize().ok().and_then(|real| replacement(real.as_os_str().as_encoded_bytes()));
-    }
-    let path = found.and_then(|index| paths()[index].as_ref());
+    let path = Path::new(OsStr::from_bytes(text));
+    let is_candidate = text.contains(&b'/');
+    let file = path.file_name().unwrap_or_default().as_bytes();
+    let found = match replacement(file) {
+        _ if !file.starts_with(b"libmpi") => None,
+        // A program that loads libraries itself may try those that are not installed.
+        Some(index) if !is_replaced(index) && !(is_candidate && path.exists()) => None,
+        None if is_candidate => soname::of(path).and_then(|own| replacement(&own)),
+        found => found,
+    };
+    let path = found.and_then(|index| {
+        LOADED[index].store(true, Ordering::Relaxed);
+        paths()[index].as_ref()
+    });
     path.map_or(name.cast_mut(), |path| path.as_ptr().cast_mut())
+}
+
+/// Libraries of mcpsim that the process has loaded.
+static LOADED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+/// Returns true if an MPI library is replaced before its file is found: the program itself is linked with it, or the
+/// process has loaded the library of mcpsim by another name.
+fn is_replaced(index: usize) -> bool {
+    std::env::var_os(LINKED).is_some() || LOADED[index].load(Ordering::Relaxed)
 }

@@ -9,3 +9,4 @@ mod audit;
 mod clocks;
 mod identity;
 mod next;
+mod soname;

@@ -113,7 +113,9 @@ pub(super) fn simulate(
     setup.memory_bound = settings.memory_bound.map(|part| part.of_one());
     setup.states_buffers = states_buffers;
     let pinned = (simulation.workers() == 1).then(Pinned::to_one_core).flatten();
-    let launcher = Launcher { program: &found(path), setup: &setup, job: job.clone() };
+    let is_linked =
+        std::fs::read(path).is_ok_and(|bytes| matches!(ForeignProgram::of(&bytes), ForeignProgram::Linked(_)));
+    let launcher = Launcher { program: &found(path), is_linked, setup: &setup, job: job.clone() };
     let launched: Launched = launcher.start().map_err(|error| PredictError::input(error.to_string()))?;
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {

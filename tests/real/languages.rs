@@ -28,7 +28,7 @@ fn simulated(words: &[&str]) -> Ran {
     let workshop = directory();
     let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
     command.current_dir(workshop.path()).args(["--compute", "skip", "--nct", "2,1,2", "--quiet"]).args(words);
-    limited(&mut command)
+    limited(&command)
 }
 
 /// Returns the sorted lines of a successful run.
@@ -107,4 +107,24 @@ fn fortran_programs_print_what_they_print_under_their_own_mpi() {
             assert_eq!(sorted(&ran), sorted(&expected), "{name} of {}", mpi.name);
         }
     }
+}
+
+#[test]
+fn functions_with_large_counts_do_what_they_do_under_their_own_mpi() {
+    libraries();
+    let workshop = directory();
+    let source = file("tests/real/languages/large.c");
+    let mut all = real_mpis().iter().filter(|mpi| !mpi.is_open_mpi);
+    let Some((mpi, built)) = all.find_map(|mpi| {
+        let built = workshop.path().join("large");
+        mpi.compile(&source, &built).ok().map(|()| (mpi, built))
+    }) else {
+        return optional("an MPICH with large counts");
+    };
+    let expected = mpi.run(&built, 4, "");
+    let ran = run(&built, "--nct 2,1,2", "");
+    assert_eq!((ran.code, sorted(&ran)), (Some(0), sorted(&expected)), "{}", told("large counts", &ran));
+    let ran = run(&built, "--nct 2,1,2", "more");
+    let said = "MPI_Send_c with the count 1099511627776: mcpsim does not simulate this function";
+    assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", told("a larger count", &ran));
 }

@@ -236,6 +236,8 @@ impl Drop for Pinned {
 pub struct Launcher<'a> {
     /// The program's file.
     pub program: &'a Path,
+    /// True if the program itself is linked with an MPI library.
+    pub is_linked: bool,
     /// Description of the run.
     pub setup: &'a RankSetup,
     /// The job, without loaded code.
@@ -312,6 +314,9 @@ impl Launcher<'_> {
                 value.push(other);
             }
             command.env(name, value);
+        }
+        if self.is_linked {
+            command.env("MCPSIM_LINKED", "1");
         }
         command.env("MCPSIM_LIBRARY_DIRECTORY", libraries).env("MCPSIM_PLACE", self.place(rank));
         command.env(memory::FILE, file.path()).env(memory::RANK, rank.to_string());
