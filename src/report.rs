@@ -61,6 +61,7 @@ pub use functions::calls_csv;
 pub use headline::wrapped;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table, sorts_csv};
 pub use imported::imported_summary;
+pub use links::load_csv;
 pub use machine::{imported_places_text, machine_json, machine_summary};
 pub use measured::measured_summary;
 pub use models::{models_csv, models_summary};

@@ -11,6 +11,7 @@ mod functions;
 mod kinds;
 mod leftovers;
 mod link_uses;
+mod load;
 mod messages;
 mod path;
 mod tasks;
@@ -30,7 +31,8 @@ pub use functions::{
 };
 pub use kinds::{KindMessages, MessageSort, POINT_TO_POINT, message_kinds, message_sizes, message_sorts};
 pub use leftovers::{Unreceived, UnreceivedMessage, Unwaited, UnwaitedRequests};
-pub use link_uses::{BusyLink, LayerUse, LinkUse, NetworkUse};
+pub use link_uses::{BusyLink, LayerUse, LinkTraffic, LinkUse, NetworkUse};
+pub use load::{KindLoad, LinkLoad, LoadOverTime, RecordedLoad, SwitchPlace, UseSeries};
 pub use messages::{Intervals, MessageCell, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use tasks::{

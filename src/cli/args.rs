@@ -20,27 +20,7 @@ use super::sweep;
 /// Commands whose arguments are passed to a compiler.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
 
-const EXAMPLES: &str = "\
-Examples:
-  Predict a program on the default machine, then on 4 nodes with 2 CMPs of 2 cores
-    mcpsim jacobi3d
-    mcpsim --nct 4,2,2 jacobi3d
-  8 ranks on a machine of your own, placed cyclically over its nodes
-    mcpsim --platform my.toml --ranks 8 --placement cyclic app.toml
-  Effect of a faster network; effect of a larger problem
-    mcpsim --set platform.inter_node.latency=1us app.toml
-    mcpsim --set app.n=1024 app.toml
-  All results as JSON, and the message profile (counts by size) as CSV
-    mcpsim --quiet --json out.json --profile out.csv app.toml
-  Save the merged configuration, and repeat the same run from it
-    mcpsim --nct 64,2,16 --show-config app.toml > whole.toml
-    mcpsim whole.toml
-  Predictions for many settings, and figures of them (see mcpsim sweep --help)
-    mcpsim sweep --vary cores=16 app.toml
-    mcpsim report app.study --figures figures
-
-Exit codes: 0 predicted, 1 the program failed, 2 bad input or usage, 3 deadlock,
-4 the program crashed, 70 a bug in mcpsim, 130 interrupted.";
+const EXAMPLES: &str = include_str!("args/examples.txt");
 
 /// Predicts how long an MPI program would take on a multi-core cluster, and why
 #[derive(Clone, Debug, Parser)]
@@ -127,6 +107,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub timeline: Option<OsString>,
 
+    /// Add the load of links, adapters and ranks over time to the JSON outcome; see mcpsim report
+    #[arg(long, hide_short_help = true, help_heading = "Results")]
+    pub load_over_time: bool,
+
     /// Write the fragment log of each process into DIR/prof_?????.json
     #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub task_logs: Option<PathBuf>,
@@ -199,6 +183,7 @@ impl RunArgs {
                 critical_path: self.critical_path,
                 latency_tolerance: self.latency_tolerance,
                 timeline: self.timeline.is_some(),
+                load_over_time: self.load_over_time,
                 host_profile: self.host_profile,
                 task_logs: self.task_logs.is_some(),
             },

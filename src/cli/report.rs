@@ -12,7 +12,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::config::note_input;
 use crate::engine::Outcome;
-use crate::report::{Figure, Groups, calls_csv, figures, wrapped};
+use crate::report::{Figure, Groups, calls_csv, figures, load_csv, wrapped};
 
 use super::exit::Failure;
 use super::output::{self, cannot_write};
@@ -27,6 +27,9 @@ Examples:
   Figures of a study's points, with the best point marked
     mcpsim sweep --vary cores=16 --out shapes app.toml
     mcpsim report shapes --figures figures
+  Load of links, adapters and ranks over time, and of the network's links
+    mcpsim --load-over-time --json run.json app.toml
+    mcpsim report run.json --figures figures --load-csv load.csv
   One HTML page for a browser, with all results of a run
     mcpsim --pairs --functions --json run.json --timeline line.json app.toml
     mcpsim report run.json --timeline line.json --html page.html
@@ -75,6 +78,10 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FILE.csv")]
     csv: Option<PathBuf>,
 
+    /// Write CSV: the load of links, adapters and ranks over time, from a run with --load-over-time
+    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["histogram", "fit"])]
+    load_csv: Option<PathBuf>,
+
     /// Fit a formula of columns, n (number of ranks) and unknowns to the times of a study or a table
     #[arg(long, value_name = "FORMULA", conflicts_with_all = ["histogram", "html"])]
     fit: Option<String>,
@@ -115,12 +122,17 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
             "expected one RUN.json, one study, or several tables of samples; found {found} arguments"
         )));
     };
-    if args.figures.is_none() && args.html.is_none() && args.fit.is_none() && args.csv.is_none() {
+    if args.figures.is_none()
+        && args.html.is_none()
+        && args.fit.is_none()
+        && args.csv.is_none()
+        && args.load_csv.is_none()
+    {
         // A wrong name of a source is reported before missing data in the source.
         let (name, _) = read(source)?;
         let what = format!(
             "{name}: no output is requested: expected --figures DIR, --html FILE.html, --csv \
-                            FILE.csv or --fit FORMULA"
+                            FILE.csv, --load-csv FILE.csv or --fit FORMULA"
         );
         return Err(Failure::bad_input(what));
     }
@@ -132,6 +144,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let (name, json) = read(source)?;
     if let Some(csv) = &args.csv {
         write_calls(&name, &json, csv)?;
+    }
+    if let Some(csv) = &args.load_csv {
+        write_load(&name, &json, csv)?;
     }
     if let Some(html) = &args.html {
         page::write(&name, &json, args.timeline.as_deref(), html)?;
@@ -155,6 +170,16 @@ fn write_calls(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
         return Err(Failure::bad_input(format!("{name}: {expected}; found no calls by function")));
     }
     let text = calls_csv(&outcome);
+    write_whole(csv, text.as_bytes()).map_err(|error| cannot_write(&csv.display().to_string(), &error))
+}
+
+/// Writes the load of resources over time as CSV.
+fn write_load(name: &str, json: &str, csv: &Path) -> Result<(), Failure> {
+    let expected = "expected the --json output of a run with --load-over-time";
+    let outcome: Outcome =
+        serde_json::from_str(json).map_err(|error| Failure::bad_input(format!("{name}: {expected}: {error}")))?;
+    let text = load_csv(&outcome)
+        .ok_or_else(|| Failure::bad_input(format!("{name}: {expected}; found no loads over time")))?;
     write_whole(csv, text.as_bytes()).map_err(|error| cannot_write(&csv.display().to_string(), &error))
 }
 

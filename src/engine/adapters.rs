@@ -9,7 +9,7 @@
 use std::cell::Cell;
 
 use mcpsim_base::platform::{Level, Platform, Rails, Row};
-use mcpsim_base::profile::Resource;
+use mcpsim_base::profile::{Resource, UseSeries};
 use mcpsim_base::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::network::RankLocation;
@@ -34,6 +34,8 @@ pub(super) struct Adapters {
     into: Vec<Fifo>,
     both: Vec<Fifo>,
     carried: Carried,
+    /// Use over time by queued messages, out and in, if recorded.
+    queued: Option<[Vec<UseSeries>; 2]>,
     slot: SimSpan,
     /// Use by the last message, because most messages are as large as the message before.
     last: Cell<AdapterUse>,
@@ -63,7 +65,13 @@ pub(super) struct Carried {
 
 impl Adapters {
     /// Creates the adapters of the nodes `nodes`, which belong to worker `me`.
-    pub fn new(platform: &Platform, nodes: std::ops::Range<u32>, me: u32, seats: &[RankLocation]) -> Self {
+    pub fn new(
+        platform: &Platform,
+        nodes: std::ops::Range<u32>,
+        me: u32,
+        seats: &[RankLocation],
+        records: bool,
+    ) -> Self {
         let occupancy = platform.link(Level::InterNode).occupancy();
         let rails = occupancy.rails.clone();
         let count = nodes.len() * rails.count as usize;
@@ -84,6 +92,7 @@ impl Adapters {
                 into: vec![SimSpan::ZERO; count],
                 both: vec![SimSpan::ZERO; shared],
             },
+            queued: records.then(|| [vec![UseSeries::default(); count], vec![UseSeries::default(); count]]),
             slot: platform.slot(),
             last: Cell::default(),
         };
@@ -185,6 +194,7 @@ impl Adapters {
         self.carried.out[at] += held;
         self.carry_both(at, both);
         let (start, one) = pass(&mut self.out[at], self.both.get_mut(at), time, held, both);
+        self.record(0, at, start, held);
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterOut) } else { Resource::Duplex }))
     }
 
@@ -205,6 +215,7 @@ impl Adapters {
         self.carried.into[at] += held;
         self.carry_both(at, both);
         let (start, one) = pass(&mut self.into[at], self.both.get_mut(at), time, held, both);
+        self.record(1, at, start, held);
         (start, one.map(|one| if one { behind(row, held, Resource::AdapterIn) } else { Resource::Duplex }))
     }
 
@@ -228,6 +239,23 @@ impl Adapters {
         if let Some(both) = self.carried.both.get_mut(at) {
             *both += held;
         }
+    }
+
+    fn record(&mut self, direction: usize, at: usize, start: SimTime, held: SimSpan) {
+        if let Some(queued) = &mut self.queued {
+            queued[direction][at].add(start.as_ps(), (start + held).as_ps(), 1);
+        }
+    }
+
+    /// Returns the recorded use over time by queued messages: 0 (out) or 1 (in), node, adapter of the node, and use.
+    pub fn queued(&self) -> impl Iterator<Item = (usize, u32, u32, &UseSeries)> + '_ {
+        let both = self.queued.iter().flatten().enumerate();
+        both.flat_map(move |(direction, all)| {
+            all.iter().enumerate().map(move |(at, series)| {
+                let (node, rail) = (at as u32 / self.rails.count, at as u32 % self.rails.count);
+                (direction, self.first_node + node, rail, series)
+            })
+        })
     }
 
     /// Returns the total time for which each adapter was occupied.

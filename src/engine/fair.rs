@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use mcpsim_base::platform::{Level, Platform, Row, Site};
-use mcpsim_base::profile::{LinkUse, SharedKind, Uses};
+use mcpsim_base::profile::{LinkTraffic, LinkUse, RecordedLoad, SharedKind, Uses};
 use mcpsim_base::rank::{Rank, RequestId};
 use mcpsim_base::units::{Bytes, SimTime};
 
@@ -42,6 +42,8 @@ pub(super) struct Fair {
     /// Transfers between nodes.
     pub flows: Option<Flows>,
     pub adapters: Adapters,
+    /// Messages that pass links of a network.
+    traffic: LinkTraffic,
     /// What copies within nodes find, where the platform says it.
     pub memory: Option<Memory>,
     /// Transfers whose ends are not known, by ticket.
@@ -69,6 +71,7 @@ impl Fair {
         first_node: &[u32],
         seats: &[RankLocation],
         sites: &[Site],
+        records: bool,
     ) -> Option<Box<Fair>> {
         if !Level::ALL.into_iter().any(|level| is_fair(platform, level)) {
             return None;
@@ -83,13 +86,18 @@ impl Fair {
             seats.iter().zip(sites).for_each(|(seat, site)| numbers[seat.node as usize] = site.node);
             let groups = platform.places.groups.iter().map(|group| GroupUplinks::new(group, &numbers)).collect();
             let links = platform.places.network.as_ref().and_then(|network| NetworkLinks::new(network, &numbers));
-            Flows::new(FlowConfig { first_node: first_node.to_vec(), me, occupancy, grid, tolerance, groups, links })
+            let first_node = first_node.to_vec();
+            Flows::new(FlowConfig { first_node, me, occupancy, grid, tolerance, groups, links, records })
         });
         let memory = Memory::new(platform, nodes.clone(), me, seats, sites);
-        let adapters = if flows.is_some() { Adapters::new(platform, nodes, me, seats) } else { Adapters::default() };
+        let adapters = match flows {
+            Some(_) => Adapters::new(platform, nodes, me, seats, records),
+            None => Adapters::default(),
+        };
         Some(Box::new(Fair {
             flows,
             adapters,
+            traffic: LinkTraffic::default(),
             memory,
             open: ChunkedVec::default(),
             free: Vec::new(),
@@ -132,6 +140,8 @@ impl Fair {
         for (kind, spans) in all {
             spans.iter().for_each(|span| uses.add(kind, span.as_ps()));
         }
+        uses.add_traffic(&self.traffic);
+        self.add_series(flows, uses);
         for (id, in_full, most) in flows.used() {
             match id.kind() {
                 ResourceKind::Out => uses.at_most(SharedKind::AdapterOut, most),
@@ -151,6 +161,27 @@ impl Fair {
                     uses.at_most(SharedKind::PairDuplex, most);
                 }
             }
+        }
+    }
+
+    /// Adds the recorded loads over time.
+    fn add_series(&self, flows: &Flows, uses: &mut Uses) {
+        let number = |node: u32, rail: u32| u64::from(node) << 32 | u64::from(rail);
+        for (id, series) in flows.series() {
+            let (kind, number) = match id.kind() {
+                ResourceKind::Out => (SharedKind::AdapterOut, number(id.node(), id.other())),
+                ResourceKind::In => (SharedKind::AdapterIn, number(id.node(), id.other())),
+                ResourceKind::UplinkOut => (SharedKind::UplinkOut, number(id.node(), id.other())),
+                ResourceKind::UplinkIn => (SharedKind::UplinkIn, number(id.node(), id.other())),
+                ResourceKind::Link => (SharedKind::Link, id.other().into()),
+                // Queued messages use the resources of both directions too, and their use is not recorded.
+                ResourceKind::Duplex | ResourceKind::Pair => continue,
+            };
+            uses.add_series(RecordedLoad { kind, number, series });
+        }
+        for (direction, node, rail, series) in self.adapters.queued() {
+            let kind = [SharedKind::AdapterOut, SharedKind::AdapterIn][direction];
+            uses.add_series(RecordedLoad { kind, number: number(node, rail), series: series.clone() });
         }
     }
 
@@ -284,6 +315,11 @@ impl LogicalProcess<'_> {
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
         let delays = passage.head_delays(row, left, head);
         let fair = self.fair.as_deref_mut().expect("the level shares fairly");
+        if let Some(links) = fair.flows.as_ref().and_then(Flows::links)
+            && links.crosses(from.node, to.node)
+        {
+            fair.traffic.add(size, matches!(passage.carrier, Carrier::Adapter { .. }));
+        }
         let (turn, bundle) = match passage.carrier {
             Carrier::Flow { turn, bundle } => (u32::from(turn), bundle),
             Carrier::Adapter { turn } => {

@@ -170,7 +170,7 @@ impl<'a> LogicalProcess<'a> {
             rules,
             network: Network::new(platform, nodes.clone(), effects.delays),
             node_memory: NodeMemory::new(platform, nodes.clone(), me, seats, sites),
-            fair: Fair::new(platform, nodes, me, &first_node, seats, sites),
+            fair: Fair::new(platform, nodes, me, &first_node, seats, sites, options.load_over_time),
             core: CoreCosts {
                 poll: platform.core.poll,
                 post: platform.core.post_overhead,

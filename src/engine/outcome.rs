@@ -11,9 +11,9 @@ use super::repeats::Repeats;
 use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
     AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
-    KindMessages, LatencyTolerance, MessageCell, MessageProfile, MessageSort, NetworkUse, OtherAlgorithm, PathParts,
-    ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums, UnreceivedMessage,
-    UnwaitedRequests, WhatIf,
+    KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse, OtherAlgorithm,
+    PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums,
+    UnreceivedMessage, UnwaitedRequests, WhatIf,
 };
 use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
 
@@ -84,6 +84,9 @@ pub struct Outcome {
     /// Utilisation of the links of a network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<NetworkUse>,
+    /// Load of resources over virtual time, if requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_over_time: Option<Box<LoadOverTime>>,
     /// Transfers whose share of bandwidth would have changed in flight, if the contention model fixes the share at the
     /// start of a transfer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -427,6 +430,7 @@ mod tests {
             }],
             contention: None,
             links: None,
+            load_over_time: None,
             utilisation: Vec::new(),
             shares_changed: Vec::new(),
             tasks: None,

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mcpsim_base::platform::{Platform, Site};
 use mcpsim_base::profile::{
-    ContentionLevels, Intervals, LatencyTolerance, NetworkUse, TaskAnalysis, TaskLog, TimeParts, WhatIf,
+    ContentionLevels, Intervals, LatencyTolerance, LoadOverTime, NetworkUse, TaskAnalysis, TaskLog, TimeParts,
+    Timeline, Uses, WhatIf,
 };
 use mcpsim_base::rank::{Mailboxes, Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -72,6 +73,8 @@ pub struct RunOptions {
     pub latency_tolerance: bool,
     /// Whether the run records the activity of ranks over virtual time.
     pub timeline: bool,
+    /// Whether the run records the load of resources over virtual time.
+    pub load_over_time: bool,
     /// Mailboxes with message data of programs that run ahead of virtual time, if any do.
     pub mailboxes: Option<Arc<Mailboxes>>,
     /// Whether the programs may be created again and run from the start, which a trial of several workers needs. If
@@ -94,6 +97,7 @@ impl Default for RunOptions {
             critical_path: false,
             latency_tolerance: false,
             timeline: false,
+            load_over_time: false,
             mailboxes: None,
             restartable: true,
             host_clock: None,
@@ -106,7 +110,11 @@ impl RunOptions {
     pub(super) fn recording(&self, ranks: usize) -> ActivityLimits {
         let share = |all: usize, least: usize, most: usize| (all / ranks.max(1)).clamp(least, most);
         ActivityLimits {
-            intervals: if self.timeline { share(MOST_INTERVALS, 16, INTERVALS_A_RANK) } else { 0 },
+            intervals: if self.timeline || self.load_over_time {
+                share(MOST_INTERVALS, 16, INTERVALS_A_RANK)
+            } else {
+                0
+            },
             marks: if self.critical_path { share(MOST_MARKS, 16, MOST_MARKS) } else { 0 },
         }
     }
@@ -363,8 +371,9 @@ impl<'a> Simulation<'a> {
             shares_changed: passed.changed(|level| self.platform.link(level).contention()),
             links: uses.as_ref().and_then(|uses| {
                 let network = self.platform.places.network.as_ref()?;
-                NetworkUse::new(network, uses.links(), predicted)
+                NetworkUse::new(network, uses.links(), uses.traffic(), predicted)
             }),
+            load_over_time: self.load_over_time(uses.as_ref(), &timelines, predicted),
             utilisation: uses.map(|uses| uses.rows(predicted)).unwrap_or_default(),
             critical_path,
             efficiencies: None,
@@ -379,7 +388,7 @@ impl<'a> Simulation<'a> {
             timers,
             results: Vec::new(),
             program: None,
-            timelines,
+            timelines: if self.options.timeline { timelines } else { Vec::new() },
             places,
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
@@ -392,6 +401,17 @@ impl<'a> Simulation<'a> {
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, ..host },
         })
+    }
+}
+
+impl Simulation<'_> {
+    /// Returns the load of resources over time, if requested.
+    fn load_over_time(&self, uses: Option<&Uses>, timelines: &[Timeline], end: SimTime) -> Option<Box<LoadOverTime>> {
+        if !self.options.load_over_time {
+            return None;
+        }
+        let (none, network) = (Uses::default(), self.platform.places.network.as_deref());
+        LoadOverTime::new(uses.unwrap_or(&none), timelines, network, end).map(Box::new)
     }
 }
 

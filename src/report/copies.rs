@@ -1,7 +1,6 @@
 //! Traffic that copies and compute blocks cause in the memory of nodes, and the delay of ranks that share the memory.
 
 use crate::engine::Outcome;
-use crate::profile::SharedKind;
 use crate::units::SimSpan;
 
 use super::numbers::{count, percent, share, volume};
@@ -48,22 +47,9 @@ pub(super) fn utilisation(outcome: &Outcome) -> String {
     let columns = [("used over time", Align::Left), right("of"), right("mean"), right("busiest"), right("greatest")];
     let mut table = Table::new(&columns);
     for used in &outcome.utilisation {
-        let name = match used.resource {
-            SharedKind::Core => "cores, copying",
-            SharedKind::AdapterOut => "adapters, out",
-            SharedKind::AdapterIn => "adapters, in",
-            SharedKind::Duplex => "adapters, both ways",
-            SharedKind::PairDuplex => "pairs of nodes, both ways",
-            SharedKind::CmpMemory => "memory of CMPs",
-            SharedKind::NodeMemory => "memory of nodes",
-            SharedKind::Interconnect => "between CMPs, each way",
-            SharedKind::DomainMemory => "memory of domains",
-            SharedKind::UplinkOut => "uplinks of places, out",
-            SharedKind::UplinkIn => "uplinks of places, in",
-            SharedKind::Link => "links of the network",
-        };
         let greatest = used.greatest.map_or("-".to_owned(), percent);
-        table.row([name.to_owned(), count(used.count), percent(used.mean), percent(used.busiest), greatest]);
+        let name = used.resource.name().to_owned();
+        table.row([name, count(used.count), percent(used.mean), percent(used.busiest), greatest]);
     }
     table.render()
 }
@@ -92,6 +78,7 @@ fn of(number: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::profile::SharedKind;
     use crate::profile::{BlockUse, CopyUse, ResourceUse};
     use crate::report::samples::{busy, empty};
     use crate::units::Bytes;

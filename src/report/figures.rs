@@ -15,6 +15,7 @@ mod groups;
 mod matrix;
 mod measured;
 mod models;
+mod network;
 mod pairs;
 mod png;
 mod points;
@@ -69,6 +70,8 @@ pub fn figures(name: &str, json: &str) -> Result<Vec<Figure>, ConfigError> {
         sizes::time(&run),
         calls::by_function(&run),
         calls::by_place(&run),
+        network::over_time(&run),
+        network::links(&run),
     ];
     let title = source::run_title(&run);
     let fragments = run.tasks.map(|tasks| task_figures(&[(title, *tasks)]));

@@ -86,6 +86,20 @@ pub(super) fn notes(outcome: &Outcome) -> String {
         );
         notes.push_str(&wrapped(&words));
     }
+    if let Some(traffic) = outcome.links.as_ref().map(|links| links.traffic)
+        && traffic.short_messages as f64 >= MUCH * traffic.messages as f64
+        && traffic.short_messages > 0
+    {
+        let part = percent(share(traffic.short_bytes as f64, traffic.bytes as f64));
+        let words = format!(
+            "note: {} of {} between switches are short (at most {}, {part} of the bytes): they queue at adapters and \
+             occupy no link, so links seem less used than they are, and do not delay them",
+            count(traffic.short_messages),
+            plural(traffic.messages, "message"),
+            Bytes::new(traffic.longest_short_bytes)
+        );
+        notes.push_str(&wrapped(&words));
+    }
     for UnreadKeys { table, keys } in &outcome.unread_keys {
         let place = if matches!(table.as_str(), "cmp" | "node") { " within a node" } else { "" };
         let model = if keys.iter().all(|key| key == "loads") { "measured" } else { "fair" };
@@ -173,7 +187,7 @@ mod tests {
     use super::*;
     use crate::platform::Level;
     use crate::platform::NarrowUplink;
-    use crate::profile::{SharesChanged, UnwaitedRequests};
+    use crate::profile::{LinkTraffic, NetworkUse, SharesChanged, UnwaitedRequests};
     use crate::report::samples::{busy, huge};
     use crate::units::SimTime;
 
@@ -272,6 +286,29 @@ mod tests {
             notes(&outcome),
             "  note: the platform states capacity, duplex in [inter_node], which has an\n    effect only with contention = \"fair\"\n  \
              note: the platform states cache, copy_bandwidth, copy_traffic in [cmp], which\n    has an effect only with contention = \"fair\" within a node\n"
+        );
+    }
+
+    #[test]
+    fn short_messages_that_occupy_no_link_are_noted() {
+        let mut outcome = busy();
+        let traffic = LinkTraffic {
+            messages: 4000,
+            bytes: 1_000_000,
+            short_messages: 999,
+            short_bytes: 250_000,
+            longest_short_bytes: 256,
+        };
+        let mut links = NetworkUse { traffic, layers: Vec::new(), busiest: Vec::new() };
+        outcome.links = Some(links.clone());
+        assert_eq!(notes(&outcome), "");
+        links.traffic.short_messages = 1000;
+        outcome.links = Some(links);
+        assert_eq!(
+            notes(&outcome),
+            "  note: 1,000 of 4,000 messages between switches are short (at most 256 B, 25.0%\n    \
+             of the bytes): they queue at adapters and occupy no link, so links seem less\n    \
+             used than they are, and do not delay them\n"
         );
     }
 

@@ -144,6 +144,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         path: PathParts::default(),
         what_if: Vec::new(),
         critical_path: None,
+        load_over_time: None,
         efficiencies: None,
         latency_tolerance: None,
         functions: None,

@@ -76,6 +76,9 @@ pub struct Details {
     pub latency_tolerance: bool,
     /// Timelines of the states of all ranks.
     pub timeline: bool,
+    /// Load of links, adapters and cores over time.
+    #[serde(default)]
+    pub load_over_time: bool,
     /// Use of host time by worker threads.
     pub host_profile: bool,
     /// Log of code fragments for each simulated process of a task runtime.

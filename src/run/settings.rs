@@ -395,6 +395,7 @@ impl Settings {
             critical_path: self.details.critical_path,
             latency_tolerance: self.details.latency_tolerance,
             timeline: self.details.timeline,
+            load_over_time: self.details.load_over_time,
             mailboxes: None,
             restartable: true,
             host_clock: self.details.host_profile.then_some(host::nanoseconds),

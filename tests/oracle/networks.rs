@@ -1,10 +1,11 @@
 //! Expected times of messages, computed by hand, on machines with a network of switches and links. A byte takes 1 ns.
 
 use crate::support::Do::{Recv, Send};
-use crate::support::{Do, clocks, run_with};
+use crate::support::{Do, clocks, run_as, run_with};
 use mcpsim::config::{ConfigError, Document, Override};
+use mcpsim::engine::RunOptions;
 use mcpsim::platform::{Platform, Shape};
-use mcpsim::profile::SharedKind;
+use mcpsim::profile::{LinkTraffic, SharedKind};
 
 /// Platform file of eight nodes with one core.
 const MACHINE: &str = r#"
@@ -126,6 +127,13 @@ fn a_taper_of_two_doubles_the_time_of_a_permutation() {
 }
 
 #[test]
+fn a_node_gets_the_rate_that_two_links_of_equal_level_leave() {
+    let tree = fair("topology = \"fat_tree\"\ndown = [4, 2]\nbandwidth = \"1 GB/s\"");
+    // Four messages share the link up and the link down, 250 MB/s each. The message to node 1 gets 750 MB/s.
+    assert_eq!(milliseconds(&tree, &[(0, 4), (1, 5), (2, 6), (3, 7), (0, 1)]), [400, 400, 400, 400, 133]);
+}
+
+#[test]
 fn a_torus_shares_the_links_that_paths_have_in_common() {
     let ring = fair("topology = \"torus\"\ndimensions = [8]\nbandwidth = \"1 GB/s\"");
     // The message from node 0 to node 2 and that from node 1 to node 3 have the link from 1 to 2 in common.
@@ -187,6 +195,46 @@ fn the_critical_path_and_the_report_name_links() {
 }
 
 #[test]
+fn short_messages_between_switches_are_counted_apart() {
+    let platform = fair("topology = \"fat_tree\"\ndown = [4, 2]\nbandwidth = \"1 GB/s\"");
+    // A slot is half of the latency, so messages below 500 / 16 bytes queue. Nodes 0 and 1 have the same switch.
+    let mut all = scripts(&[(0, 4), (0, 1)], 20);
+    all[2].push(Send(6, 100_000));
+    all[6].push(Recv(2));
+    for workers in [1, 2, 8] {
+        let (outcome, _) = run_with(&platform, &all, workers).unwrap();
+        let traffic = outcome.links.expect("messages pass links").traffic;
+        let expected =
+            LinkTraffic { messages: 2, bytes: 100_020, short_messages: 1, short_bytes: 20, longest_short_bytes: 20 };
+        assert_eq!(traffic, expected, "{workers} workers");
+    }
+}
+
+#[test]
+fn loads_over_time_add_up_to_the_mean_and_do_not_depend_on_workers() {
+    let platform = fair("topology = \"fat_tree\"\ndown = [4, 2]\nbandwidth = \"1 GB/s\"");
+    let scripts = scripts(&[(0, 4), (1, 5)], 10_000_000);
+    let run = |workers| {
+        let options = RunOptions { workers: Some(workers), load_over_time: true, ..RunOptions::default() };
+        run_as(&platform, &scripts, options).unwrap().0
+    };
+    let outcome = run(2);
+    let load = outcome.load_over_time.clone().expect("loads are recorded");
+    assert!([3, 8].iter().all(|workers| run(*workers).load_over_time == outcome.load_over_time));
+    // The link from leaf 0 carries 20 MB in 20 ms, which is nearly the whole run.
+    let up = load.links.iter().find(|of| of.link == "leaf 0 to switch 0 of level 2").unwrap();
+    assert_eq!((load.links.len(), up.layer.as_str()), (2, "leaf to level 2"));
+    assert!(up.load[1..up.load.len() - 1].iter().all(|load| *load == 1.0), "{:?}", up.load);
+    let span = load.span.as_seconds();
+    let work: f64 =
+        up.load.iter().enumerate().map(|(at, load)| load * (outcome.predicted_s - span * at as f64).min(span)).sum();
+    assert!((work - 20e-3).abs() < 1e-5, "{work}");
+    // Each of two adapters sends half of the time at full rate.
+    let adapters = load.kinds.iter().find(|of| of.kind == "adapters, out").unwrap();
+    assert_eq!((adapters.count, adapters.mean[1], adapters.busiest[1]), (8, 0.125, 0.5));
+}
+
+#[test]
 fn networks_that_cannot_be_are_refused_with_their_key() {
     for (network, expected) in [
         ("topology = \"ring\"", "crossbar"),
@@ -199,7 +247,7 @@ fn networks_that_cannot_be_are_refused_with_their_key() {
             "topology = \"mesh\"\ndimensions = [4, 2]\nlatency = [\"1 ns\"]",
             "one value, or 2, as many as kinds of links",
         ),
-        ("topology = \"fat_tree\"\ndown = [4, 2]\nup = [1, 1]", "a list of 1 numbers in network.up"),
+        ("topology = \"fat_tree\"\ndown = [4, 2]\nup = [1, 1]", "a list of one number in network.up"),
         ("topology = \"fat_tree\"\ndown = [4, 2]\nrouting = \"valiant\"", "\"d_mod_k\", \"s_mod_k\" or \"random\""),
         ("topology = \"fat_tree\"\ndown = [65536, 65536]", "fewer than 67108864 nodes and links"),
         ("topology = \"dragonfly\"\ngroups = 4\nswitches = 2", "\"nodes_per_switch\""),

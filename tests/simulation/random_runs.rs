@@ -45,6 +45,7 @@ fn all_details() -> Details {
         functions: true,
         sites: true,
         critical_path: true,
+        load_over_time: true,
         latency_tolerance: true,
         timeline: true,
         host_profile: false,

@@ -72,6 +72,10 @@ pub(super) trait Routes {
     fn switches(&self) -> u32;
     /// Switch of a node.
     fn switch(&self, node: u32) -> u32;
+    /// Distance of a switch from the nodes in figures.
+    fn row(&self, _switch: u32) -> u32 {
+        0
+    }
     /// Name of a switch in reports.
     fn switch_name(&self, switch: u32) -> String;
     /// Upper bound of the numbers of links.
@@ -143,6 +147,19 @@ impl LinkNetwork {
     pub fn links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
         let routes = self.topology.routes();
         (0..routes.link_end()).filter(|link| routes.ends(*link).is_some()).map(LinkIndex)
+    }
+
+    /// Returns the number of links of each layer.
+    pub fn layer_counts(&self) -> Vec<u64> {
+        let mut counts = vec![0; self.layers.len()];
+        self.links().for_each(|link| counts[self.layer(link)] += 1);
+        counts
+    }
+
+    /// Returns the distance of a switch from the nodes: 0 for a switch with nodes, if only these have the least
+    /// distance.
+    pub fn row(&self, switch: u32) -> u32 {
+        self.topology.routes().row(switch)
     }
 
     /// Returns the switches at the beginning and at the end of a link; `None` if no link has the number.

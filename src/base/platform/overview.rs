@@ -289,8 +289,6 @@ impl Platform {
 }
 
 fn network_overview(network: &LinkNetwork) -> NetworkOverview {
-    let mut counts = vec![0; network.layers().len()];
-    network.links().for_each(|link| counts[network.layer(link)] += 1);
     let layer = |(layer, links): (&LinkLayer, u64)| LayerOverview {
         layer: layer.name.clone(),
         links,
@@ -301,7 +299,7 @@ fn network_overview(network: &LinkNetwork) -> NetworkOverview {
         nodes: network.nodes(),
         switches: network.switches(),
         longest: network.added_latency(network.classes() - 1),
-        layers: network.layers().iter().zip(counts).map(layer).collect(),
+        layers: network.layers().iter().zip(network.layer_counts()).map(layer).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{LinkIndex, LinkNetwork};
-use crate::units::SimTime;
+use crate::units::{Bytes, SimTime};
 
 /// Greatest number of links in the list of the busiest links.
 const MOST_LISTED: usize = 10;
@@ -11,6 +11,9 @@ const MOST_LISTED: usize = 10;
 /// Utilization of the links of a network. A link is one direction of a cable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NetworkUse {
+    /// Messages between nodes that pass links.
+    #[serde(default)]
+    pub traffic: LinkTraffic,
     /// Links by kind; only kinds with traffic.
     pub layers: Vec<LayerUse>,
     /// The busiest links, the busiest first.
@@ -24,6 +27,9 @@ pub struct LayerUse {
     pub layer: String,
     /// Number of links with traffic.
     pub count: u64,
+    /// Number of links of the kind, with and without traffic.
+    #[serde(default)]
+    pub links: u64,
     /// Mean utilization over time and over all links with traffic.
     pub mean: f64,
     /// Mean utilization over time of the busiest link.
@@ -45,6 +51,44 @@ pub struct BusyLink {
     pub greatest: f64,
 }
 
+/// Messages whose path has at least one link, if links limit transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkTraffic {
+    /// Number of messages.
+    pub messages: u64,
+    /// Bytes of the messages.
+    pub bytes: u64,
+    /// Number of messages that queue at adapters because they are short. They do not occupy links.
+    pub short_messages: u64,
+    /// Bytes of these short messages.
+    pub short_bytes: u64,
+    /// Size of the longest of these short messages.
+    pub longest_short_bytes: u64,
+}
+
+impl LinkTraffic {
+    /// Adds a message.
+    #[inline]
+    pub fn add(&mut self, size: Bytes, is_short: bool) {
+        self.messages += 1;
+        self.bytes += size.get();
+        if is_short {
+            self.short_messages += 1;
+            self.short_bytes += size.get();
+            self.longest_short_bytes = self.longest_short_bytes.max(size.get());
+        }
+    }
+
+    /// Adds the messages that another worker recorded.
+    pub fn merge(&mut self, other: &LinkTraffic) {
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.short_messages += other.short_messages;
+        self.short_bytes += other.short_bytes;
+        self.longest_short_bytes = self.longest_short_bytes.max(other.longest_short_bytes);
+    }
+}
+
 /// Utilization of one link that a worker recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkUse {
@@ -57,14 +101,16 @@ pub struct LinkUse {
 }
 
 impl NetworkUse {
-    /// Returns the utilization of the links `all` of `network` for a run that ends at `end`; `None` without used links.
-    pub fn new(network: &LinkNetwork, all: &[LinkUse], end: SimTime) -> Option<NetworkUse> {
+    /// Returns the utilization of the links `all` of `network` for a run that ends at `end`; `None` if no message
+    /// passed a link.
+    pub fn new(network: &LinkNetwork, all: &[LinkUse], traffic: LinkTraffic, end: SimTime) -> Option<NetworkUse> {
         let time = end.as_ps().max(1) as f64;
         let mut used: Vec<LinkUse> = all.iter().filter(|of| of.in_full > 0).copied().collect();
         used.sort_by_key(|of| (std::cmp::Reverse(of.in_full), of.link));
         let part = |in_full: u64| in_full as f64 / time;
         let millionths = |most: u32| f64::from(most) / 1e6;
         let layer_of = |of: &LinkUse| network.layer(LinkIndex(of.link));
+        let counts = network.layer_counts();
         let layers = network.layers().iter().enumerate().filter_map(|(at, layer)| {
             let of_layer: Vec<&LinkUse> = used.iter().filter(|of| layer_of(of) == at).collect();
             let busiest = of_layer.first()?.in_full;
@@ -72,6 +118,7 @@ impl NetworkUse {
             Some(LayerUse {
                 layer: layer.name.clone(),
                 count: of_layer.len() as u64,
+                links: counts[at],
                 mean: all as f64 / time / of_layer.len() as f64,
                 busiest: part(busiest),
                 greatest: of_layer.iter().map(|of| millionths(of.most)).fold(0.0, f64::max),
@@ -84,6 +131,7 @@ impl NetworkUse {
             mean: part(of.in_full),
             greatest: millionths(of.most),
         });
-        (!layers.is_empty()).then(|| NetworkUse { layers, busiest: busiest.collect() })
+        let busiest = busiest.collect();
+        (!layers.is_empty() || traffic.messages > 0).then_some(NetworkUse { traffic, layers, busiest })
     }
 }

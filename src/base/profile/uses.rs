@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::SimTime;
 
-use super::LinkUse;
+use super::{LinkTraffic, LinkUse, RecordedLoad};
 
 /// Types of shared resources that messages use. Computing blocks use some of these resources, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -52,6 +52,24 @@ impl SharedKind {
         SharedKind::UplinkIn,
         SharedKind::Link,
     ];
+
+    /// Name of the type in tables and figures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SharedKind::Core => "cores, copying",
+            SharedKind::AdapterOut => "adapters, out",
+            SharedKind::AdapterIn => "adapters, in",
+            SharedKind::Duplex => "adapters, both ways",
+            SharedKind::PairDuplex => "pairs of nodes, both ways",
+            SharedKind::CmpMemory => "memory of CMPs",
+            SharedKind::NodeMemory => "memory of nodes",
+            SharedKind::Interconnect => "between CMPs, each way",
+            SharedKind::DomainMemory => "memory of domains",
+            SharedKind::UplinkOut => "uplinks of places, out",
+            SharedKind::UplinkIn => "uplinks of places, in",
+            SharedKind::Link => "links of the network",
+        }
+    }
 }
 
 /// Utilization of all resources of one type, from 0 to 1.
@@ -87,6 +105,10 @@ pub struct Uses {
     kinds: [KindUse; SharedKind::ALL.len()],
     /// Links of a network with traffic.
     links: Vec<LinkUse>,
+    /// Messages that passed links.
+    traffic: LinkTraffic,
+    /// Loads over time, if recorded.
+    series: Vec<RecordedLoad>,
 }
 
 /// Utilization of the resources of one type.
@@ -122,6 +144,31 @@ impl Uses {
         &self.links
     }
 
+    /// Adds messages that passed links of a network.
+    pub fn add_traffic(&mut self, of: &LinkTraffic) {
+        self.traffic.merge(of);
+    }
+
+    /// Returns the messages that passed links of a network.
+    pub fn traffic(&self) -> LinkTraffic {
+        self.traffic
+    }
+
+    /// Adds the load of a resource over time.
+    pub fn add_series(&mut self, of: RecordedLoad) {
+        self.series.push(of);
+    }
+
+    /// Returns the loads over time.
+    pub fn series(&self) -> &[RecordedLoad] {
+        &self.series
+    }
+
+    /// Returns the number of resources of a type.
+    pub fn count(&self, kind: SharedKind) -> u64 {
+        self.kinds[kind as usize].count
+    }
+
     /// Records that a resource of type `kind` had a utilization of `millionths` at some time.
     pub fn at_most(&mut self, kind: SharedKind, millionths: u32) {
         let kind = &mut self.kinds[kind as usize];
@@ -137,6 +184,8 @@ impl Uses {
             mine.most = mine.most.max(theirs.most);
         }
         self.links.extend_from_slice(&other.links);
+        self.traffic.merge(&other.traffic);
+        self.series.extend_from_slice(&other.series);
     }
 
     /// Returns the utilization of each type of resource that was used, for a run that ends at `end`.

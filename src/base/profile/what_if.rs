@@ -27,7 +27,7 @@ pub struct WhatIf {
 pub enum Change {
     /// All latencies of the level, including the latencies of control messages, are halved.
     LatencyHalved,
-    /// All bandwidths of the level are doubled.
+    /// All bandwidths of the level are doubled. Uplinks of groups of nodes and links of a network keep their bandwidth.
     BandwidthDoubled,
     /// Concurrent transfers do not slow each other down.
     ContentionGone,
@@ -44,7 +44,7 @@ pub enum Change {
     CachesHold,
     /// Memory bandwidth for copies is doubled.
     MemoryDoubled,
-    /// Uplinks of groups of nodes have twice the capacity.
+    /// Uplinks of groups of nodes and links of a network have twice the capacity.
     UplinksDoubled,
 }
 
@@ -63,9 +63,14 @@ impl WhatIf {
         let of_level = |level: Level| {
             let parts = path.level(level);
             let contention = if contention(level) == Contention::Ideal { SimSpan::ZERO } else { parts.contention };
+            let uplink = charged.map_or(SimSpan::ZERO, |charged| charged.level(level).uplink);
             [
                 WhatIf { level, change: Change::LatencyHalved, saved: half(parts.latency + parts.protocol) },
-                WhatIf { level, change: Change::BandwidthDoubled, saved: half(parts.bytes + contention) },
+                WhatIf {
+                    level,
+                    change: Change::BandwidthDoubled,
+                    saved: half(parts.bytes + contention.saturating_sub(uplink)),
+                },
                 WhatIf { level, change: Change::ContentionGone, saved: contention },
             ]
         };
@@ -115,6 +120,13 @@ mod tests {
             what(Level::IntraCmp, Change::LatencyHalved, 2),
         ];
         assert_eq!(WhatIf::all(&path, None, contention), expected);
+        // A doubled bandwidth between nodes does not double the bandwidth of links.
+        let inter_node = ContentionParts { uplink: ps(40), ..ContentionParts::default() };
+        let charged = ContentionLevels { inter_node, ..ContentionLevels::default() };
+        let all = WhatIf::all(&path, Some(&charged), contention);
+        let saved = |change| all.iter().find(|what| what.change == change).map(|what| what.saved);
+        assert_eq!(saved(Change::BandwidthDoubled), Some(ps(60)));
+        assert_eq!(saved(Change::UplinksDoubled), Some(ps(20)));
     }
 
     #[test]

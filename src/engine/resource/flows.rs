@@ -40,6 +40,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use mcpsim_base::platform::Occupancy;
+use mcpsim_base::profile::UseSeries;
 use mcpsim_base::units::{SimSpan, SimTime};
 
 pub(crate) use bundle_paths::ResourceKind;
@@ -79,6 +80,8 @@ pub(crate) struct FlowConfig {
     pub groups: Vec<GroupUplinks>,
     /// Links of a network of switches.
     pub links: Option<NetworkLinks>,
+    /// Whether the use of resources over time is recorded.
+    pub records: bool,
 }
 
 impl FlowConfig {
@@ -163,8 +166,8 @@ pub(crate) struct FlowCounts {
 impl Flows {
     pub fn new(wires: FlowConfig) -> Self {
         Flows {
+            resources: Resources::new(wires.records),
             wires,
-            resources: Resources::default(),
             bundles: Bundles::default(),
             announced: PendingFlows::default(),
             ended: Vec::new(),
@@ -188,6 +191,17 @@ impl Flows {
     /// Returns whether groups of nodes have uplinks with a capacity, or a network has links with a capacity.
     pub fn has_uplinks(&self) -> bool {
         self.wires.has_uplinks()
+    }
+
+    /// Returns the links of a network that limit transfers.
+    pub fn links(&self) -> Option<&NetworkLinks> {
+        self.wires.links.as_ref()
+    }
+
+    /// Returns the recorded use of each own resource over time, as time at full use.
+    pub fn series(&self) -> impl Iterator<Item = (ResourceId, UseSeries)> + '_ {
+        let series = self.resources.series.iter().flatten().enumerate().filter(|(p, _)| self.resources.own[*p]);
+        series.map(|(p, series)| (self.resources.id[p], series.at_full_use(self.resources.capacity[p])))
     }
 
     /// Returns the pace of flows over a link with this bandwidth in bytes per second.

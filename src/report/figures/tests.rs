@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Figure, figures};
 use crate::engine::Outcome;
-use crate::profile::{FunctionCalls, FunctionProfile, PathParts, SiteProfile};
+use crate::profile::{
+    FunctionCalls, FunctionProfile, KindLoad, LinkLoad, LoadOverTime, PathParts, SiteProfile, SwitchPlace,
+};
 use crate::report::{busy, empty, huge, json};
 use crate::study::{Asked, AxisSteps, PointResult, Results};
 use crate::units::{SimSpan, SimTime};
@@ -183,4 +185,41 @@ fn what_is_neither_a_run_nor_a_study_is_refused() {
     assert!(error("{\"points\": 5}").starts_with("x.json: not the results of a study: "));
     let short = study(&[("run.ranks", &["1", "2"])], |_| Some(1)).replacen("[\"1\"],", "", 1);
     assert_eq!(error(&short), "x.json: expected a point for every step of the axes; found 2 points");
+}
+
+#[test]
+fn loads_over_time_have_a_figure_of_spans_and_one_of_switches() {
+    let mut outcome = busy();
+    let kind = KindLoad { kind: "adapters, out".to_owned(), count: 8, mean: vec![0.25, 0.5], busiest: vec![0.5, 1.0] };
+    let load = LoadOverTime {
+        span: SimSpan::from_ps(outcome.predicted.as_ps() / 2 + 1),
+        kinds: vec![kind],
+        links: Vec::new(),
+        links_left_out: 0,
+        switches: BTreeMap::new(),
+    };
+    outcome.load_over_time = Some(Box::new(load.clone()));
+    let found = drawn(&json(&outcome).unwrap());
+    assert!(names(&found).contains(&"load-time") && !names(&found).contains(&"load-network"));
+    // A tree of two levels, and a ring: switches of one level are drawn as a circle.
+    for rows in [[0, 0, 1], [0, 0, 0]] {
+        let place = |at: usize| SwitchPlace { name: format!("switch {at} of level 1"), row: rows[at] };
+        let link = |from: u32, to: u32| LinkLoad {
+            link: format!("switch {from} to {to}"),
+            layer: "leaf to level 2".to_owned(),
+            ends: [from, to],
+            mean: 0.5,
+            load: vec![0.0, 1.0],
+        };
+        outcome.load_over_time = Some(Box::new(LoadOverTime {
+            links: vec![link(0, 2), link(2, 1)],
+            switches: (0..3).map(|at| (at, place(at as usize))).collect(),
+            ..load.clone()
+        }));
+        let found = drawn(&json(&outcome).unwrap());
+        let network = found.iter().find(|figure| figure.name == "load-network").unwrap();
+        assert!(network.words().any(|word| word == "switch 1 of level 1"));
+        let time = found.iter().find(|figure| figure.name == "load-time").unwrap();
+        assert!(time.words().any(|word| word == "switch 2 to 1"));
+    }
 }

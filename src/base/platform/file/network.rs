@@ -305,7 +305,10 @@ impl LinkNetworkFile {
             return Ok(vec![1; length]);
         };
         let expected = match length {
-            Some(length) if stated.len() != length => format!("a list of {length} numbers"),
+            Some(length) if stated.len() != length => match length {
+                1 => "a list of one number".to_owned(),
+                _ => format!("a list of {length} numbers"),
+            },
             _ if stated.is_empty() || stated.len() > MOST_LEVELS => format!("1 to {MOST_LEVELS} numbers"),
             _ if stated.contains(&0) => "numbers of at least 1".to_owned(),
             _ => return Ok(stated.clone()),

@@ -191,6 +191,11 @@ impl Routes for Dragonfly {
         group * self.switches.counts()[1] + switch
     }
 
+    fn row(&self, switch: u32) -> u32 {
+        let [with_nodes, of_group] = self.switches.counts();
+        u32::from(switch % of_group >= with_nodes)
+    }
+
     fn switch_name(&self, switch: u32) -> String {
         let [with_nodes, of_group] = self.switches.counts();
         let (group, number) = (switch / of_group, switch % of_group);

@@ -105,6 +105,10 @@ impl Routes for FatTree {
         node / self.levels[0].nodes
     }
 
+    fn row(&self, switch: u32) -> u32 {
+        self.levels.partition_point(|level| level.first_switch <= switch) as u32 - 1
+    }
+
     fn switch_name(&self, switch: u32) -> String {
         let level = self.levels.partition_point(|level| level.first_switch <= switch) - 1;
         let number = switch - self.levels[level].first_switch;

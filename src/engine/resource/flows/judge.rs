@@ -64,7 +64,8 @@ impl Flows {
     }
 
     /// Marks the resources that share bundles with `p`, whose level has moved from or to `least`. Bundles that other
-    /// resources limit to `least` or less are not affected.
+    /// resources limit to less are not affected. A bundle that they limit to `least` is affected, because the levels of
+    /// two resources of its path may have fallen to the same value.
     fn rouse(&mut self, p: u32, least: u64) {
         let on = std::mem::take(&mut self.resources.on[p as usize]);
         if self.wires.crosses_two() {
@@ -77,7 +78,7 @@ impl Flows {
         } else {
             for member in &on {
                 let j = member.bundle as usize;
-                if least < self.limit_of_many(p, member) {
+                if least <= self.limit_of_many(p, member) {
                     for at in 0..self.bundles.path[j].len() {
                         let q = self.bundles.path[j][at];
                         if q != p {

@@ -26,6 +26,12 @@ impl NetworkLinks {
         has_limits.then(|| NetworkLinks { network: network.clone(), numbers: numbers.to_vec() })
     }
 
+    /// Returns whether a message between two nodes passes links.
+    pub fn crosses(&self, from: u32, to: u32) -> bool {
+        let [from, to] = [from, to].map(|node| self.network.switch(self.numbers[node as usize]));
+        from != to
+    }
+
     /// Adds the links that a message between two nodes passes to the message's path. The worker that owns a node close
     /// to a link owns the link.
     pub(super) fn add(&self, from: u32, to: u32, path: &mut SmallVec<[ResourceId; 6]>) {

@@ -6,6 +6,8 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use mcpsim_base::profile::UseSeries;
+
 use super::bundle_paths::ResourceKind;
 
 /// Weight of a flow. A flow that starts within a slot has less weight in this slot.
@@ -65,6 +67,8 @@ pub(super) struct Resources {
     pub on: Vec<Vec<Member>>,
     /// Use of the capacity.
     pub used: Vec<Used>,
+    /// Use over time in bytes, if recorded.
+    pub series: Option<Vec<UseSeries>>,
     pub ends: Vec<FlowEnds>,
 }
 
@@ -101,6 +105,11 @@ pub(super) struct FlowEnds {
 }
 
 impl Resources {
+    /// Creates an empty set of resources, which may record their use over time.
+    pub fn new(records: bool) -> Resources {
+        Resources { series: records.then(Vec::new), ..Resources::default() }
+    }
+
     /// Returns the number of a resource. A new resource gets the next number.
     pub fn number(&mut self, id: ResourceId, capacity: u64, own: bool) -> u32 {
         if let Some(&number) = self.numbers.get(&id) {
@@ -121,6 +130,7 @@ impl Resources {
         self.moved.push(false);
         self.on.push(Vec::new());
         self.used.push(Used::default());
+        self.series.iter_mut().for_each(|series| series.push(UseSeries::default()));
         self.ends.push(FlowEnds::default());
         number
     }
@@ -159,6 +169,9 @@ impl Resources {
         if time > used.since {
             used.sum += u128::from(used.now) * u128::from(time - used.since);
             used.most = used.most.max(used.now);
+            if let Some(series) = &mut self.series {
+                series[p as usize].add(used.since, time, used.now);
+            }
         }
         (used.now, used.since) = (now, time);
     }
