@@ -16,6 +16,7 @@ mod export;
 mod exported;
 mod figures;
 mod functions;
+mod gates;
 mod headline;
 mod histogram;
 mod imported;
@@ -58,6 +59,7 @@ pub use figures::{
     regression_figure, revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
 };
 pub use functions::calls_csv;
+pub use gates::{gates_junit, gates_markdown, gates_summary};
 pub use headline::wrapped;
 pub use histogram::{GroupShares, Groups, Histogram, Rates, shares, shares_csv, shares_table, sorts_csv};
 pub use imported::imported_summary;

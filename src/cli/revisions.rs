@@ -4,7 +4,9 @@ mod args;
 
 use std::io::Write;
 
-use crate::report::{count, revision_figures, revisions_csv, revisions_summary};
+use crate::report::{
+    count, gates_junit, gates_markdown, gates_summary, revision_figures, revisions_csv, revisions_summary,
+};
 use crate::revisions::{Commit, RevisionError, RevisionNote, RevisionTest, RunLog};
 use crate::study::{Directory, Ended, InputHash, PointLog, Running};
 
@@ -15,7 +17,7 @@ use super::interrupt;
 use super::output;
 use super::report::{Format, draw};
 use crate::engine::Outcome;
-use crate::run::PredictError;
+use crate::run::{PredictError, write_whole};
 
 /// Runs the test on all revisions of the program. Returns the exit code of mcpsim.
 pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
@@ -39,7 +41,7 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
         }
     };
     let mut log = PointLog::open(&directory.path("runs.jsonl"))?;
-    let table = match test.run(&mut log, &say) {
+    let mut table = match test.run(&mut log, &say) {
         Err(RevisionError::Interrupted) => {
             let shown = directory.shown();
             let text = format!("interrupted: the finished runs are in {shown}; repeat the same command to continue");
@@ -47,13 +49,20 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
         }
         result => result.map_err(failure)?,
     };
+    table.gates = args.gate.iter().flat_map(|gate| gate.judge(&table)).collect();
     let json = serde_json::to_string_pretty(&table);
     let json = json.map_err(|error| Failure::bad_input(format!("revisions.json: {error}")))?;
     directory.write("revisions.json", &(json + "\n"))?;
     directory.write("revisions.csv", &revisions_csv(&table))?;
     if !args.quiet {
         let shown = directory.shown();
-        output::print(&format!("{}\n  in {shown}: revisions.csv, revisions.json\n", revisions_summary(&table)))?;
+        let summary = revisions_summary(&table) + &gates_summary(&table);
+        output::print(&format!("{summary}\n  in {shown}: revisions.csv, revisions.json\n"))?;
+    }
+    for (path, text) in [(&args.junit, gates_junit(&table)), (&args.markdown, gates_markdown(&table))] {
+        if let Some(path) = path {
+            write_whole(path, text).map_err(|error| PredictError::cannot_write(path.display(), &error))?;
+        }
     }
     if let Some(figures) = &args.figures {
         let drawn = revision_figures(&table);
@@ -62,7 +71,12 @@ pub(super) fn revisions(args: &RevisionsArgs) -> Result<u8, Failure> {
         }
         output::print(&draw(&drawn, figures, &[Format::Svg, Format::Png])?)?;
     }
-    Ok(if table.failed() > 0 { Exit::ProgramFailed } else { Exit::Predicted }.code())
+    Ok(match table.failed() {
+        1.. => Exit::ProgramFailed,
+        0 if table.gates.iter().any(|result| !result.holds) => Exit::OverLimit,
+        0 => Exit::Predicted,
+    }
+    .code())
 }
 
 impl RunLog for PointLog {

@@ -85,7 +85,7 @@ fn rows_text(table: &RevisionTable) -> String {
 }
 
 /// Returns the changes of a revision's results that exceed noise, one line per change.
-fn changes(row: &RevisionRow) -> Vec<String> {
+pub(super) fn changes(row: &RevisionRow) -> Vec<String> {
     let line = |(what, change): (&str, RevisionChange)| {
         let verb = match (change.verdict, what) {
             (Verdict::More, "time") => "slower",
@@ -107,7 +107,7 @@ fn changes(row: &RevisionRow) -> Vec<String> {
     row.changes().filter_map(line).collect()
 }
 
-fn seconds(value: f64) -> String {
+pub(super) fn seconds(value: f64) -> String {
     SimSpan::from_seconds(value).map_or_else(|| format!("{value:.4e} s"), |span| span.to_string())
 }
 

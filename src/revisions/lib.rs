@@ -14,6 +14,7 @@
 mod checkout;
 mod error;
 mod file;
+mod gate;
 mod git;
 mod judge;
 mod shell;
@@ -30,6 +31,7 @@ use mcpsim_core::units::{SimSpan, SimTime};
 use checkout::Checkouts;
 pub use error::RevisionError;
 pub use file::RevisionFile;
+pub use gate::{Gate, GateResult};
 pub use git::Commit;
 pub use judge::{RevisionChange, Verdict, welch};
 pub use table::{RevisionRow, RevisionTable};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use mcpsim_core::engine::Outcome;
 
-use super::{Commit, RevisionChange, RevisionRequest, Verdict};
+use super::{Commit, GateResult, RevisionChange, RevisionRequest, Verdict};
 
 /// All result rows of a test over revisions and the parameters of their comparison, in the exported form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +25,9 @@ pub struct RevisionTable {
     /// Result of the bisection: the first revision that differs from the oldest revision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_change: Option<String>,
+    /// Results of the gates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateResult>,
     /// Result rows in the order of revisions.
     pub revisions: Vec<RevisionRow>,
 }
@@ -133,6 +136,7 @@ impl RevisionTable {
             least_percent: request.least_percent,
             bisected: request.bisect,
             first_change: None,
+            gates: Vec::new(),
             revisions: Vec::new(),
         }
     }

@@ -369,3 +369,38 @@ fn what_is_wrong_is_told() {
     let lines: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit("  ").next().unwrap()).collect();
     assert_eq!(lines, ["First", "Second"]);
 }
+
+#[test]
+fn a_gate_fails_if_the_newest_revision_exceeds_the_oldest_by_the_factor() {
+    let directory = repository(&[("First", app("1 ms", 2), "exit 0\n"), ("Slower", app("1.1 ms", 2), "exit 0\n")]);
+    let here = directory.path();
+    let test = ["--repo", "repo", "--run", "app.toml", "--repeats", "1", "--set", "app.noise=0", "main~1", "main"];
+    let gates = ["--gate", "predicted_time < 1.05", "--gate", "messages <= 1"];
+    let files = ["--junit", "gate.xml", "--markdown", "gate.md"];
+    let ran = revisions(here, &[&test[..], &gates, &files].concat());
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    // 20 iterations of 1 ms or 1.1 ms, and the same messages in both revisions.
+    let table = table(here, "revisions");
+    let ratio = table["gates"][0]["ratio"].as_f64().unwrap();
+    let [old, new] = [0, 1].map(|row: usize| table["revisions"][row]["times_s"][0].as_f64().unwrap());
+    assert!((new - old - 0.002).abs() < 1e-12, "{old} {new}");
+    assert_eq!(ratio, new / old);
+    assert_eq!([0, 1].map(|gate: usize| table["gates"][gate]["holds"].as_bool().unwrap()), [false, true]);
+    assert!(ran.stdout.contains("  gate predicted_time < 1.05: does not hold, "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  gate messages <= 1: holds, 80 to 80 (0.00%)\n"), "{}", ran.stdout);
+
+    let xml = fs::read_to_string(here.join("gate.xml")).unwrap();
+    let junit = roxmltree::Document::parse(&xml).unwrap();
+    let suite = junit.descendants().find(|node| node.has_tag_name("testsuite")).unwrap();
+    assert_eq!(["tests", "failures", "errors"].map(|name| suite.attribute(name).unwrap()), ["2", "1", "0"]);
+    let failed = junit.descendants().find(|node| node.has_tag_name("failure")).unwrap();
+    assert_eq!(failed.parent().unwrap().attribute("name"), Some("predicted_time < 1.05"));
+    let page = fs::read_to_string(here.join("gate.md")).unwrap();
+    assert!(page.contains("| `messages <= 1` | ") && page.contains("| **no** |"), "{page}");
+
+    let ran = revisions(here, &[&test[..], &["--gate", "predicted_time < 1.2"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let ran = revisions(here, &[&test[..], &["--gate", "time < 1.2"]].concat());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("expected VALUE < FACTOR or VALUE <= FACTOR"), "{}", ran.stderr);
+}

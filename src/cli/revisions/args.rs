@@ -7,7 +7,7 @@ use clap::Parser;
 
 use crate::cc;
 use crate::config::{Document, note_input};
-use crate::revisions::{RevisionFile, RevisionRequest};
+use crate::revisions::{Gate, RevisionFile, RevisionRequest};
 use crate::run::Shipped;
 
 use super::super::exit::Failure;
@@ -22,9 +22,12 @@ Examples:
   Measure real runs by the time that the program prints
     mcpsim revisions --real --run 'mpirun -n 4 ./solver 100' \\
         --time-after 'time:' --build make --repeats 10 v1.0 main
+  Fail if the newest revision is predicted to be 5 % slower than the oldest
+    mcpsim revisions --repo . --run app.toml --repeats 1 \\
+        --gate 'predicted_time < 1.05' --junit gate.xml origin/main HEAD
 
 Exit codes: 0 all revisions ran, 1 some did not (their rows say why), 2 bad
-input or usage, 70 a bug in mcpsim, 130 interrupted.";
+input or usage, 5 a gate does not hold, 70 a bug in mcpsim, 130 interrupted.";
 
 /// Runs one test on many revisions of a program and reports changes
 #[derive(Clone, Debug, Parser)]
@@ -105,6 +108,19 @@ pub(crate) struct RevisionsArgs {
     /// Run only the revisions that are needed to find the first revision that differs
     #[arg(long)]
     bisect: bool,
+
+    /// Fail if the newest revision exceeds the oldest by this factor: predicted_time, messages or bytes < FACTOR;
+    /// repeatable
+    #[arg(long, value_name = "VALUE < FACTOR", conflicts_with = "bisect")]
+    pub gate: Vec<Gate>,
+
+    /// Write the results of the gates as XML of JUnit
+    #[arg(long, value_name = "FILE.xml", requires = "gate")]
+    pub junit: Option<PathBuf>,
+
+    /// Write the results of the gates and the changes as Markdown
+    #[arg(long, value_name = "FILE.md", requires = "gate")]
+    pub markdown: Option<PathBuf>,
 
     /// Directory of the results
     #[arg(long, value_name = "DIR", default_value = "revisions")]
