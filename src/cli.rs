@@ -204,7 +204,8 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
         .with_timeline(args.timeline.as_deref())?
         .and_trace(args.record.as_deref())?
         .and_histogram(args.histogram.as_deref())?
-        .and_task_logs(args.task_logs.as_deref())?;
+        .and_task_logs(args.task_logs.as_deref())?
+        .with_tables(args.report.clone().unwrap_or_default());
     if args.task_logs.is_some() {
         alone("--task-logs")?;
     }

@@ -30,6 +30,7 @@ mod notes;
 mod numbers;
 mod otf2;
 mod page;
+mod palette;
 mod path;
 mod regression;
 mod revisions;
@@ -37,6 +38,7 @@ mod revisions;
 mod samples;
 mod sizes;
 mod study;
+mod summary;
 mod table;
 mod tasks;
 mod time;
@@ -73,109 +75,9 @@ pub use page::page;
 pub use regression::{regression_csv, regression_summary};
 pub use revisions::{revisions_csv, revisions_summary};
 pub use study::{study_csv, study_json, study_summary, study_summary_csv};
+pub use summary::{ReportTables, summary};
 pub use tasks::{task_comparison, task_summary};
 pub use timeline::{paje, perfetto, perfetto_beside};
 pub use together::{collectives_measured, collectives_measured_csv, effective_summary};
 pub use tuning::{tuning_csv, tuning_summary};
 pub use validation::{ShownPoints, validation_csv, validation_json, validation_summary, validations_table};
-
-use crate::engine::Outcome;
-
-/// Returns the text summary of a simulated run: the predicted time, the parts of this time, and the messages.
-pub fn summary(outcome: &Outcome) -> String {
-    if !outcome.jobs.is_empty() {
-        return of_jobs(outcome);
-    }
-    let parts = [
-        headline::headline(outcome),
-        time::time_parts(outcome),
-        path::parts(outcome),
-        path::what_if(outcome),
-        efficiency::table(outcome),
-        efficiency::tolerance(outcome),
-        critical::shares(outcome),
-        functions::table(outcome),
-        functions::by_site(outcome),
-        collectives::by_algorithm(outcome),
-        collectives::by_other_algorithms(outcome),
-        tasks::brief(outcome.tasks.as_deref()),
-        messages::by_level(outcome),
-        messages::by_place(outcome),
-        messages::by_kind(outcome),
-        sizes::counts(outcome),
-        sizes::volumes(outcome),
-        sizes::times(outcome),
-        messages::busiest_pairs(outcome),
-        copies::utilisation(outcome),
-        links::links(outcome),
-        copies::copies(outcome),
-        copies::blocks(outcome),
-        notes::notes(outcome),
-        notes::host(outcome),
-        notes::host_profile(outcome),
-    ];
-    joined(&parts)
-}
-
-/// Returns the text summary of a run of several jobs: the tables of the jobs, and the use of the whole machine.
-fn of_jobs(outcome: &Outcome) -> String {
-    joined(&[
-        headline::headline(outcome),
-        jobs::jobs(outcome),
-        "all jobs\n".to_owned(),
-        functions::table(outcome),
-        functions::by_site(outcome),
-        messages::by_level(outcome),
-        messages::by_place(outcome),
-        messages::busiest_pairs(outcome),
-        copies::utilisation(outcome),
-        links::links(outcome),
-        copies::copies(outcome),
-        copies::blocks(outcome),
-        notes::notes(outcome),
-        notes::host(outcome),
-        notes::host_profile(outcome),
-    ])
-}
-
-/// Joins the parts of a report that are not empty, with a blank line between them.
-fn joined(parts: &[String]) -> String {
-    let parts: Vec<&str> = parts.iter().filter(|part| !part.is_empty()).map(String::as_str).collect();
-    let mut text = parts.join("\n");
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_report_is_wider_than_80_columns_or_prints_what_is_no_number() {
-        for outcome in [busy(), huge(), empty()] {
-            let text = summary(&outcome);
-            for line in text.lines() {
-                assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
-                assert_eq!(line.trim_end(), line, "blanks at the end");
-            }
-            for wrong in ["NaN", "inf", "-0"] {
-                assert!(!text.contains(wrong), "{wrong} in\n{text}");
-            }
-            assert!(text.is_ascii() && text.ends_with('\n') && !text.ends_with("\n\n"), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_run_of_16_ranks_reads_as_the_manual_shows() {
-        let text = summary(&busy());
-        assert_eq!(text, include_str!("report/busy.txt"), "\n{text}");
-    }
-
-    #[test]
-    fn a_run_without_a_message_says_so_and_stops() {
-        let text = summary(&empty());
-        assert_eq!(text, include_str!("report/empty.txt"), "\n{text}");
-    }
-}

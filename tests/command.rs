@@ -12,6 +12,8 @@ mod cli;
 mod foreign;
 #[path = "command/outputs.rs"]
 mod outputs;
+#[path = "command/pages.rs"]
+mod pages;
 #[path = "command/platform.rs"]
 mod platform;
 #[path = "command/tasks.rs"]

@@ -9,6 +9,7 @@ use clap::{CommandFactory, Parser};
 use crate::cc::Language;
 use crate::config::{Override, did_you_mean};
 use crate::process::Checks;
+use crate::report::ReportTables;
 use crate::run::{COMMAND_LINE, Details, RunRequest, Shipped, is_program, jobs_text};
 
 use super::commands::{Parsed, SUBCOMMANDS, command, read_run};
@@ -82,8 +83,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub sites: bool,
 
-    /// Write the number of messages of each exact size, one count:size per line (- is stdout);
-    /// FILE.csv: also by kind and level
+    /// Write message counts by exact size, one count:size per line (- is stdout; .csv: also kind, level)
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub histogram: Option<OsString>,
 
@@ -123,6 +123,10 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Results")]
     pub show_config: bool,
 
+    /// Tables to print: short (one screen), full, or names such as levels,counts
+    #[arg(long, value_name = "TABLES", value_parser = ReportTables::parse, conflicts_with = "quiet", help_heading = "Results")]
+    pub report: Option<ReportTables>,
+
     /// Print errors only
     #[arg(long, short, help_heading = "Results")]
     pub quiet: bool,
@@ -135,8 +139,7 @@ pub(crate) struct RunArgs {
     #[arg(long, help_heading = "Real programs")]
     pub check: bool,
 
-    /// Check the heap: report the rank that writes past the end of a memory block or into a freed block;
-    /// the exit code is 1 for damage that does not end the run
+    /// Report ranks that write past a heap block or into a freed block; exit code 1 if the run continues
     #[arg(long, hide_short_help = true, help_heading = "Real programs")]
     pub check_heap: bool,
 
@@ -411,7 +414,7 @@ mod tests {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
-        for (option, most) in [("-h", 122), ("--help", 226), ("help", 226), ("help sweep", 180)] {
+        for (option, most) in [("-h", 126), ("--help", 230), ("help", 230), ("help sweep", 180)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");

@@ -1,7 +1,7 @@
 //! Destinations of results: stdout, and files that are written atomically.
 
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use crate::engine::Outcome;
@@ -22,6 +22,7 @@ pub(super) struct Outputs {
     histogram: Option<OutputTarget>,
     task_logs: Option<PathBuf>,
     summary: bool,
+    tables: report::ReportTables,
     quiet: bool,
 }
 
@@ -66,6 +67,7 @@ impl Outputs {
             histogram: None,
             task_logs,
             summary,
+            tables: report::ReportTables::default(),
             quiet,
         };
         Ok(Outputs { summary: !quiet && !outputs.take_stdout(), ..outputs })
@@ -88,6 +90,11 @@ impl Outputs {
         OutputTarget::new("--timeline", name)?;
         let otf2 = (format == TimelineFormat::Otf2).then(|| Otf2Writer::new(Path::new(name))).transpose()?;
         Ok(Outputs { timeline: Some((PathBuf::from(name), format)), otf2, ..self })
+    }
+
+    /// Selects the tables of the summary.
+    pub fn with_tables(self, tables: report::ReportTables) -> Self {
+        Outputs { tables, ..self }
     }
 
     /// Adds a trace file to the results.
@@ -239,7 +246,11 @@ impl Outputs {
         for (target, text) in results {
             target.put(&text)?;
         }
-        if self.summary { print(&report::summary(outcome)) } else { Ok(()) }
+        if !self.summary {
+            return Ok(());
+        }
+        let text = report::summary(outcome, &self.tables);
+        print(&if has_colors() { with_bold_headings(&text) } else { text })
     }
 }
 
@@ -304,6 +315,22 @@ impl OutputTarget {
     }
 }
 
+/// Returns true if stdout is a terminal that shows styles, and the environment variable NO_COLOR is not set.
+fn has_colors() -> bool {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    io::stdout().is_terminal() && set("NO_COLOR").is_none() && set("TERM").is_none_or(|kind| kind != "dumb")
+}
+
+/// Marks the first line of the text and of each table as bold.
+fn with_bold_headings(text: &str) -> String {
+    let mut is_first = true;
+    let line = |line: &str| {
+        let is_heading = std::mem::replace(&mut is_first, line.is_empty()) && !line.is_empty();
+        if is_heading { format!("\x1b[1m{line}\x1b[0m\n") } else { format!("{line}\n") }
+    };
+    text.lines().map(line).collect()
+}
+
 /// Prints `text` to stdout. A reader that has closed the pipe (`| head`) causes no error.
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
@@ -344,6 +371,14 @@ mod tests {
         assert_eq!(entries(directory.path()), ["a.csv", "a.json"]);
         assert_eq!(fs::read_to_string(&json).unwrap(), report::json(&busy()).unwrap());
         assert_eq!(fs::read_to_string(&csv).unwrap(), report::profile_csv(&busy()));
+    }
+
+    #[test]
+    fn headings_of_the_summary_are_bold_on_a_terminal() {
+        let text = "app: 2 ranks\n\n  head  time\n  row   1 s\n\n  host: 1 s\n";
+        let expected =
+            "\x1b[1mapp: 2 ranks\x1b[0m\n\n\x1b[1m  head  time\x1b[0m\n  row   1 s\n\n\x1b[1m  host: 1 s\x1b[0m\n";
+        assert_eq!(with_bold_headings(text), expected);
     }
 
     #[test]

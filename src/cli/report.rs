@@ -94,6 +94,10 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "COLUMN=CELL", requires = "fit")]
     rows: Vec<String>,
 
+    /// Width of the figures of a run or study, such as 160mm, 6in or 800px; texts are scaled too
+    #[arg(long, value_name = "LENGTH", value_parser = pixels, conflicts_with_all = ["histogram", "fit"])]
+    width: Option<f64>,
+
     /// Formats of each figure
     #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
     format: Vec<Format>,
@@ -103,6 +107,19 @@ pub(super) struct ReportArgs {
 pub(super) enum Format {
     Svg,
     Png,
+    Pdf,
+}
+
+/// Reads a length in CSS units and returns it in pixels.
+fn pixels(text: &str) -> Result<f64, String> {
+    let units = [("px", 1.0), ("pt", 96.0 / 72.0), ("mm", 96.0 / 25.4), ("cm", 96.0 / 2.54), ("in", 96.0)];
+    let length = units.into_iter().find_map(|(unit, size)| {
+        let number: f64 = text.strip_suffix(unit)?.trim().parse().ok()?;
+        Some(number * size)
+    });
+    length
+        .filter(|length| (50.0..=20_000.0).contains(length))
+        .ok_or_else(|| "expected a length from 50px to 20000px in px, pt, mm, cm or in, such as 160mm".to_owned())
 }
 
 /// Executes the command `mcpsim report`.
@@ -114,6 +131,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let tables = args.fit.is_none() && args.sources.iter().any(|source| comparison::is_table(source));
     if tables && args.html.is_none() && (args.sources.len() > 1 || args.figures.is_some()) {
+        if args.width.is_some() {
+            return Err(Failure::bad_input("--width: expected a run or a study; found tables of samples"));
+        }
         return comparison::report(&args.sources, args.figures.as_deref(), &args.format);
     }
     let [source] = &args.sources[..] else {
@@ -152,7 +172,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         page::write(&name, &json, args.timeline.as_deref(), html)?;
     }
     let Some(directory) = &args.figures else { return Ok(()) };
-    let figures = figures(&name, &json)?;
+    let mut figures = figures(&name, &json)?;
+    if let Some(width) = args.width {
+        figures = figures.into_iter().map(|figure| figure.with_width(width)).collect();
+    }
     if figures.is_empty() {
         return Err(Failure::bad_input(format!(
             "{name}: nothing to draw: in these results no time passes, no message is sent, and no key varies"
@@ -223,6 +246,7 @@ fn write(directory: &Path, figure: &Figure, format: Format) -> Result<(), Failur
     let (extension, content) = match format {
         Format::Svg => ("svg", Some(figure.svg().into_bytes())),
         Format::Png => ("png", figure.png()),
+        Format::Pdf => ("pdf", Some(figure.pdf())),
     };
     let path = directory.join(format!("{}.{extension}", figure.name));
     let name = path.display().to_string();

@@ -1,8 +1,8 @@
-//! Figures of a run or of a study in SVG and PNG format, drawn only from the exported JSON.
+//! Figures of a run or of a study in SVG, PNG and PDF format, drawn only from the exported JSON.
 //!
 //! ```text
 //! run.json ─▶ source ─▶ run, sizes, matrix ─┐
-//! study.json ─▶ Results ─▶ points ─▶ curves ─┴─(axis, frame)─▶ Figure: areas, lines, words ─▶ svg, png
+//! study.json ─▶ Results ─▶ points ─▶ curves ─┴─(axis, frame)─▶ Figure: areas, lines, words ─▶ svg, png, pdf
 //! ```
 
 mod axis;
@@ -17,11 +17,13 @@ mod measured;
 mod models;
 mod network;
 mod pairs;
+mod pdf;
 mod png;
 mod points;
 mod regression;
 mod revisions;
 mod run;
+mod scaling;
 mod sizes;
 mod source;
 mod svg;
@@ -36,6 +38,7 @@ pub use groups::group_figures;
 pub use measured::{beside_figures, measured_figures};
 pub use models::model_figures;
 pub use pairs::{clusters_figure, values_figure};
+pub(super) use points::machine as study_machine;
 pub use regression::regression_figure;
 pub use revisions::revision_figures;
 pub use tasks::task_figures;

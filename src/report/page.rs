@@ -8,12 +8,25 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::exported::Exported;
+use super::figures::study_machine;
+use super::palette::style_variables;
 use super::study::bests;
 use crate::config::ConfigError;
 use crate::engine::{Outcome, PairMessages};
+use crate::study::{Combination, Results};
 
-/// Template of the HTML page with markup, style and code, into which the data are inserted.
+/// Template of the HTML page, into which style, data and code are inserted.
 const PAGE: &str = include_str!("page/page.html");
+const STYLE: &str = include_str!("page/page.css");
+/// Code of the HTML page, in the order of its use.
+const CODE: [&str; 6] = [
+    include_str!("page/base.js"),
+    include_str!("page/charts.js"),
+    include_str!("page/canvas.js"),
+    include_str!("page/timeline.js"),
+    include_str!("page/run.js"),
+    include_str!("page/study.js"),
+];
 /// Maximum number of ranks that have a row in the HTML page.
 const MOST_RANKS: usize = 8192;
 /// Maximum number of rank groups per row of the message matrix.
@@ -36,10 +49,13 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
         let expected = "the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate";
         match Exported::read(name, text, expected)? {
             Exported::Study(results) => {
-                let best = bests(&results, &results.combinations());
+                let combinations = results.combinations();
+                let best = bests(&results, &combinations);
                 let best: Vec<_> =
                     best.iter().map(|best| json!({ "ps": best.time.as_ps(), "label": best.label })).collect();
-                json!({ "kind": "study", "study": results, "best": best })
+                let machine = study_machine(&results);
+                let points = points(&results, &combinations);
+                json!({ "kind": "study", "study": results, "best": best, "points": points, "machine": machine })
             }
             Exported::Run(outcome) => json!({ "kind": "run", "run": run(*outcome, timeline)? }),
         }
@@ -56,11 +72,29 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
     // The escapes remove `</` and `<!--` from the script element, in which these characters would end the element or
     // start a comment.
     let data = data.to_string().replace("</", "<\\/").replace("<!--", "<\\u0021--");
-    let page = PAGE.replacen("@DATA@", &data, 1);
+    let style = STYLE.replace("@LIGHT@", &style_variables(false)).replace("@DARK@", &style_variables(true));
+    let page = PAGE.replacen("@STYLE@", &style, 1).replacen("@CODE@", &CODE.concat(), 1).replacen("@DATA@", &data, 1);
     if page.len() > LONGEST {
         return Err(wrong(name, format!("the page would have {} bytes: expected at most {LONGEST} bytes", page.len())));
     }
     Ok(page)
+}
+
+/// Returns the speed-up of each point of a study, and whether the point is the best.
+fn points(results: &Results, combinations: &[Combination]) -> Vec<Value> {
+    let mut points = vec![json!({}); results.points.len()];
+    for found in combinations {
+        for &index in &found.points {
+            if let Some(speedup) = found.speedup {
+                points[index]["speedup"] = json!(speedup.factor);
+                points[index]["efficiency"] = json!(speedup.efficiency);
+            }
+            if found.best {
+                points[index]["best"] = json!(true);
+            }
+        }
+    }
+    points
 }
 
 /// Removes the parts of the Outcome that are too large for an HTML page.

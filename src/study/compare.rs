@@ -133,11 +133,41 @@ impl Results {
         }
     }
 
+    /// Returns the axes of the study on which the number of ranks differs between two steps while all other axes are
+    /// fixed.
+    fn scaling_axes(&self, all: &[Combination]) -> Vec<usize> {
+        let mut scaling: Vec<usize> = Vec::new();
+        for axis in (0..self.axes.len()).filter(|&axis| !self.axes[axis].is_seed() && !self.is_problem(axis)) {
+            let mut ranks: BTreeMap<Vec<usize>, u64> = BTreeMap::new();
+            let differs = |combination: &Combination| {
+                let Some(own) = combination.ranks else { return false };
+                let mut others = combination.steps.clone();
+                others[axis] = 0;
+                *ranks.entry(others).or_insert(own) != own
+            };
+            if all.iter().any(differs) {
+                scaling.push(axis);
+            }
+        }
+        scaling
+    }
+
+    /// Returns the axis and the step of the base of speed-ups: the requested base, or the least number of ranks if one
+    /// axis varies it.
+    fn base(&self, all: &[Combination]) -> Option<(usize, usize)> {
+        if let Some((key, value)) = &self.asked.base {
+            let at = |axis: usize| self.axes[axis].keys.iter().position(|known| known == key);
+            let (axis, column) = (0..self.axes.len()).find_map(|axis| Some((axis, at(axis)?)))?;
+            return Some((axis, self.axes[axis].steps.iter().position(|values| values[column] == *value)?));
+        }
+        let [axis] = self.scaling_axes(all)[..] else { return None };
+        let ranks = |found: &Combination| Some((found.ranks?, found.steps[axis]));
+        let (_, step) = all.iter().filter(|found| found.spread.is_some()).filter_map(ranks).min()?;
+        Some((axis, step))
+    }
+
     fn add_speedups(&self, all: &mut [Combination]) {
-        let Some((key, value)) = &self.asked.base else { return };
-        let at = |axis: usize| self.axes[axis].keys.iter().position(|known| known == key);
-        let Some((axis, column)) = (0..self.axes.len()).find_map(|axis| Some((axis, at(axis)?))) else { return };
-        let Some(step) = self.axes[axis].steps.iter().position(|values| values[column] == *value) else { return };
+        let Some((axis, step)) = self.base(all) else { return };
         let bases: BTreeMap<Vec<usize>, (u64, u64)> = all
             .iter()
             .filter(|combination| combination.steps[axis] == step)
@@ -161,23 +191,7 @@ impl Results {
     /// to which each doubling has the requested gain.
     pub fn pays_off(&self, all: &[Combination]) -> Vec<PaysOff> {
         let Some(gain) = self.asked.gain else { return Vec::new() };
-        // Axes of the study on which the number of ranks differs between two steps while all other axes are fixed.
-        let mut scaling: Vec<usize> = Vec::new();
-        for axis in (0..self.axes.len()).filter(|&axis| !self.axes[axis].is_seed() && !self.is_problem(axis)) {
-            let others = |combination: &Combination| {
-                let mut steps = combination.steps.clone();
-                steps[axis] = 0;
-                steps
-            };
-            let mut ranks: BTreeMap<Vec<usize>, u64> = BTreeMap::new();
-            let differs = |combination: &Combination| {
-                let Some(own) = combination.ranks else { return false };
-                *ranks.entry(others(combination)).or_insert(own) != own
-            };
-            if all.iter().any(differs) {
-                scaling.push(axis);
-            }
-        }
+        let scaling = self.scaling_axes(all);
         if scaling.is_empty() {
             return Vec::new();
         }

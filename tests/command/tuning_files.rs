@@ -135,7 +135,7 @@ fn the_table_of_collectives_obeys_the_platforms_rules() {
     // The rules do not affect another library.
     assert_eq!(taken(here, line), taken(here, &format!("{line} --platform m.toml --library mpich-3-flat")));
     // A run uses the same rules as `mcpsim collectives`.
-    let ran = run(here, "--nct 2,1,2 --platform m.toml app.toml");
+    let ran = run(here, "--nct 2,1,2 --platform m.toml --report collectives app.toml");
     assert!(ran.stdout.contains("pairwise"), "{}", ran.stdout);
 
     let directory = machine("library = \"mpich-4\"\nrules = \"own.json\"");

@@ -27,7 +27,10 @@ fn words(path: &Path) -> Vec<String> {
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"), "{}", path.display());
         assert_eq!([pixels(16), pixels(20)], [2.0 * size("width"), 2.0 * size("height")], "{}", path.display());
     }
-    document.descendants().filter_map(|node| node.attribute("aria-label").map(str::to_owned)).collect()
+    document
+        .descendants()
+        .filter_map(|node| node.text().filter(|_| node.has_tag_name("text")).map(str::to_owned))
+        .collect()
 }
 
 /// Draws the figures of `source` and asserts that they contain the expected words.
@@ -101,7 +104,12 @@ fn a_run_is_drawn_with_its_parts_ranks_sizes_and_pairs() {
 
 #[test]
 fn the_shapes_of_16_cores_are_compared() {
-    let best = ["is-shapes: 15 points", "16,1,1", "1,1,16", "platform.nct: nodes, CMPs per node, cores per CMP"];
+    let best = [
+        "is-shapes: 15 points on clovertown-gige",
+        "16,1,1",
+        "1,1,16",
+        "platform.nct: nodes, CMPs per node, cores per CMP",
+    ];
     let points = study(
         "is-shapes",
         "--set app.iterations=1",
@@ -130,7 +138,8 @@ fn a_slower_network_is_never_faster() {
 fn more_processes_pay_off_less_on_slow_networks() {
     let small = "--set app.scale=400000 --repeats 2 --vary run.ranks=1,4,16";
     let words = ["run.ranks", "predicted time; mean and range over seeds", "40 Gbit/s & 2 us", "10 Gbit/s & 200 us"];
-    let points = study("ljj-processes", small, 24, &[("study-time", &words)]);
+    let scaling = ["study-speedup", "study-efficiency"].map(|name| (name, &["ranks", "16"][..]));
+    let points = study("ljj-processes", small, 24, &[("study-time", &words), scaling[0], scaling[1]]);
     let time = |latency: &str, ranks: &str| {
         let wanted = |point: &&Value| {
             point["values"]["platform.inter_node.latency"] == latency && point["values"]["run.ranks"] == ranks
@@ -182,6 +191,8 @@ fn preparation_that_grows_has_a_best_number_of_processes_which_the_fit_finds() {
         "svg",
         &[
             ("study-time", &["best: 3.779 s at 7"]),
+            ("study-speedup", &["speed-up"]),
+            ("study-efficiency", &["parallel efficiency (%)"]),
             ("study-parts", &["compute"]),
             ("fit", &["I = 8720; Tv*I/n + I*t*(n>1)*(1 + g*(n-2))", "n", "time (s)"]),
         ],
@@ -334,7 +345,9 @@ fn prime_hardly_tells_two_levels_from_three_and_jacobi3d_does() {
 #[test]
 fn hpl_scales_until_messages_take_over() {
     let small = "--set app.n=512 --vary run.ranks=1..64:x4";
-    let points = study("hpl-scaling", small, 12, &[("study-time", &["run.ranks", "app.nb:", "64", "256"])]);
+    let curves = ["app.nb:", "64", "256"];
+    let expected = ["study-time", "study-speedup", "study-efficiency"].map(|name| (name, &curves[..]));
+    let points = study("hpl-scaling", small, 12, &expected);
     let time = |nb: &str, ranks: &str| {
         let wanted = |point: &&Value| point["values"]["app.nb"] == nb && point["values"]["run.ranks"] == ranks;
         predicted(points.iter().find(wanted).unwrap())

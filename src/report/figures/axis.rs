@@ -101,6 +101,11 @@ impl PlotAxis {
         PlotAxis { title: title.to_owned(), spacing, from, to, marks }
     }
 
+    /// Returns the figure axis, extended so that it contains the values `least` and `most`.
+    pub fn containing(self, least: f64, most: f64) -> PlotAxis {
+        PlotAxis { from: self.from.min(least * 0.97), to: self.to.max(most * 1.03), ..self }
+    }
+
     /// Returns the figure axis without the labels of its tick marks.
     pub fn without_words(&self) -> PlotAxis {
         let marks = self.marks.iter().map(|(value, _)| (*value, String::new())).collect();

@@ -2,10 +2,7 @@
 //! write the elements as SVG and PNG.
 
 use super::font::{self, Weight};
-
-/// Colour of a drawing element: red, green, blue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Color(pub u8, pub u8, pub u8);
+pub(super) use crate::report::palette::{BLACK, Color, GRAY, GRID, PALETTE, RED, WHITE, colors};
 
 /// Position of a drawing element: distance from the left edge and from the upper edge, in pixels.
 pub(super) type Place = (f64, f64);
@@ -62,34 +59,6 @@ pub(super) enum Anchor {
     End,
 }
 
-pub(super) const BLACK: Color = Color(0x1a, 0x1a, 0x1a);
-pub(super) const GRAY: Color = Color(0x66, 0x66, 0x66);
-pub(super) const GRID: Color = Color(0xe3, 0xe3, 0xe3);
-pub(super) const WHITE: Color = Color(0xff, 0xff, 0xff);
-/// Colour of the best point of a study.
-pub(super) const RED: Color = Color(0xc4, 0x1e, 0x3a);
-
-/// Colours of curves that can be distinguished with any colour vision deficiency (Okabe and Ito 2008), without the
-/// lightest colour.
-pub(super) const PALETTE: [Color; 7] = [
-    Color(0x00, 0x72, 0xb2),
-    Color(0xe6, 0x9f, 0x00),
-    Color(0x00, 0x9e, 0x73),
-    Color(0xcc, 0x79, 0xa7),
-    Color(0x56, 0xb4, 0xe9),
-    Color(0xd5, 0x5e, 0x00),
-    Color(0x7f, 0x7f, 0x7f),
-];
-
-/// Returns an endless sequence of curve colours: the palette, the palette with darker colours, then the palette again.
-pub(super) fn colors() -> impl Iterator<Item = Color> {
-    let darker = PALETTE.map(|Color(red, green, blue)| {
-        let part = |light: u8| (f64::from(light) * 0.55) as u8;
-        Color(part(red), part(green), part(blue))
-    });
-    PALETTE.into_iter().chain(darker).cycle()
-}
-
 /// Drawing, and the name of the file that will contain it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
@@ -97,12 +66,19 @@ pub struct Figure {
     pub name: String,
     pub(super) width: f64,
     pub(super) height: f64,
+    /// Factor of the figure's size in files; texts and lines are scaled as well.
+    pub(super) scale: f64,
     pub(super) marks: Vec<Mark>,
 }
 
 impl Figure {
     pub(super) fn new(name: impl Into<String>, width: f64, height: f64) -> Self {
-        Figure { name: name.into(), width, height, marks: Vec::new() }
+        Figure { name: name.into(), width, height, scale: 1.0, marks: Vec::new() }
+    }
+
+    /// Returns the figure with a width of `width` CSS pixels (1/96 inch) in files.
+    pub fn with_width(self, width: f64) -> Self {
+        Figure { scale: width / self.width, ..self }
     }
 
     /// Adds a rectangle between two corners.
@@ -193,17 +169,5 @@ impl Style {
     /// Returns the width of the text `text` in this style, in pixels.
     pub fn width(self, text: &str) -> f64 {
         font::width(text, self.size, self.weight)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fourteen_series_have_colours_of_their_own() {
-        let found: Vec<Color> = colors().take(15).collect();
-        assert!((0..14).all(|at| !found[..at].contains(&found[at])), "{found:?}");
-        assert_eq!(found[14], found[0]);
     }
 }

@@ -7,8 +7,9 @@ use super::super::numbers::count;
 use super::axis::{PlotAxis, value_text};
 use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, PALETTE, Place, RED, Style};
 use super::frame::{BarWords, Head, PlotFrame, begin, dashes, feet, frame, horizontal, vertical};
-use super::points::{Panel, PointSample, panels};
+use super::points::{Panel, PointSample, machine, panels};
 use super::run::stack;
+use super::scaling;
 use crate::study::Results;
 
 /// Largest number of time figures of a study.
@@ -21,14 +22,16 @@ const TITLE: &str = "predicted time";
 pub(super) fn figures(results: &Results) -> Vec<Figure> {
     let panels = panels(results);
     let several = panels.len() > 1;
+    let title = format!("{}: {} points{}", results.study, count(results.points.len() as u64), machine(results));
     let mut figures = Vec::new();
     for (number, panel) in (1..).zip(panels.iter().take(MOST_PANELS)) {
         let name = |what: &str| if several { format!("study-{what}-{number}") } else { format!("study-{what}") };
-        let title = format!("{}: {} points", results.study, count(results.points.len() as u64));
         figures.extend(match &panel.numbers {
             Some(_) => curves(&name("time"), &title, panel),
             None => bars(&name("time"), &title, panel),
         });
+        figures.extend(scaling::speedup(&name("speedup"), &title, panel));
+        figures.extend(scaling::efficiency(&name("efficiency"), &title, panel));
         if panel.series.len() == 1 {
             figures.extend(parts(&name("parts"), &title, panel));
         }
@@ -41,7 +44,7 @@ fn samples(panel: &Panel) -> impl Iterator<Item = &PointSample> {
 }
 
 /// Returns the heading of a figure that shows `panel`.
-fn head(title: &str, panel: &Panel, what: &str) -> Head {
+pub(super) fn head(title: &str, panel: &Panel, what: &str) -> Head {
     let mut more = what.to_owned();
     if !panel.fixed.is_empty() {
         more.push_str(&format!(" with {}", panel.fixed));

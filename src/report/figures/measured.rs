@@ -6,8 +6,9 @@ use crate::platform::Level;
 use crate::study::Measure;
 
 use super::axis::PlotAxis;
-use super::canvas::{Color, Dash, Figure, PALETTE, Place, colors};
+use super::canvas::{Color, Dash, Figure, Place, colors};
 use super::frame::{Head, begin, feet, frame, horizontal, vertical};
+use crate::report::palette::{INTER_CMP, INTER_NODE, INTRA_CMP};
 
 /// Points of a curve: message sizes and values.
 type Points = Vec<(f64, f64)>;
@@ -33,7 +34,8 @@ pub fn measured_figures(machine: &str, samples: &Samples) -> Vec<Figure> {
             let name = level.name().replace('_', "-").replace("cmp", "CMP");
             MeasuredEntry { name, color, lines: lines(what, samples, level) }
         };
-        let entries: Vec<MeasuredEntry> = Level::ALL.into_iter().zip(PALETTE).map(entry).collect();
+        let entries: Vec<MeasuredEntry> =
+            Level::ALL.into_iter().zip([INTRA_CMP, INTER_CMP, INTER_NODE]).map(entry).collect();
         figure(&format!("measured-{what}"), &format!("{machine}: {what}"), (what, more), entries)
     };
     DRAWN.into_iter().filter_map(figure).collect()
@@ -166,7 +168,7 @@ mod tests {
         // The lower curve is wide, so its edges are visible next to the upper curve.
         let widths = |figure: &Figure| -> Vec<f64> {
             let wide = |mark: &Mark| match mark {
-                Mark::Line { color, width, .. } if PALETTE.contains(color) => Some(*width),
+                Mark::Line { color, width, .. } if colors().take(2).any(|own| own == *color) => Some(*width),
                 _ => None,
             };
             figure.marks.iter().filter_map(wide).collect()

@@ -12,16 +12,16 @@ const DENSITY: f32 = 2.0;
 impl Figure {
     /// Returns the figure as the content of a PNG file; `None` if the image does not fit in memory.
     pub fn png(&self) -> Option<Vec<u8>> {
-        let pixels = |length: f64| (length as f32 * DENSITY).ceil() as u32;
+        let density = DENSITY * self.scale as f32;
+        let pixels = |length: f64| (length as f32 * density).ceil() as u32;
         let mut map = Pixmap::new(pixels(self.width), pixels(self.height))?;
         map.fill(tiny_skia::Color::WHITE);
-        self.marks.iter().for_each(|mark| draw(&mut map, mark));
+        self.marks.iter().for_each(|mark| draw(&mut map, mark, Transform::from_scale(density, density)));
         map.encode_png().ok()
     }
 }
 
-fn draw(map: &mut Pixmap, mark: &Mark) {
-    let whole = Transform::from_scale(DENSITY, DENSITY);
+fn draw(map: &mut Pixmap, mark: &Mark, whole: Transform) {
     match mark {
         Mark::Area { corners, color } => {
             if let Some(path) = polygon(corners, true) {

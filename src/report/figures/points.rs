@@ -1,7 +1,7 @@
 //! Assignment of a study's axes to figures. One axis of the study is horizontal, one axis selects the colour, and the
 //! others select the figure.
 
-use crate::study::{AxisSteps, Measure, PointResult, Results};
+use crate::study::{AxisSteps, Combination, Measure, PointResult, Results, Speedup};
 
 use super::canvas::Color;
 use super::source::{KINDS, path_kinds};
@@ -20,6 +20,10 @@ pub(super) struct PointSample {
     pub parts: Vec<f64>,
     /// True if the point is the fastest of all points that do the same work.
     pub best: bool,
+    /// Number of ranks at the point.
+    pub ranks: Option<u64>,
+    /// Speed-up over the base of the comparison, if the number of ranks varies.
+    pub speedup: Option<Speedup>,
 }
 
 /// Points of one colour in a figure: a curve, or bars.
@@ -62,6 +66,23 @@ pub(super) struct Panel {
     pub fixed: String,
 }
 
+/// Returns the machine of a study, such as "on dahu (4, 2, 2)", as far as all points have the same machine and shape.
+pub(in crate::report) fn machine(results: &Results) -> String {
+    let outcomes = || results.points.iter().filter_map(|point| point.outcome.as_ref());
+    let Some(first) = outcomes().next() else { return String::new() };
+    let shape = match outcomes().all(|outcome| outcome.nct == first.nct) {
+        true => {
+            let [nodes, cmps, cores] = first.nct;
+            format!(" ({nodes}, {cmps}, {cores})")
+        }
+        false => String::new(),
+    };
+    match outcomes().all(|outcome| outcome.platform == first.platform) && !first.platform.is_empty() {
+        true => format!(" on {}{shape}", first.platform),
+        false => String::new(),
+    }
+}
+
 /// Returns the contents of a study's figures, in the order of the study's axes.
 pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let varies = |axis: &usize| results.axes[*axis].steps.len() > 1 && !results.axes[*axis].is_seed();
@@ -72,7 +93,6 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
     let colored = colored.max_by_key(|&axis| (results.axes[axis].steps.len(), std::cmp::Reverse(axis)));
     let own: Vec<usize> = rest.into_iter().filter(|&axis| Some(axis) != colored).collect();
     let combinations = results.combinations();
-    let best: Vec<usize> = combinations.iter().filter(|found| found.best).map(|found| found.points[0]).collect();
     let all: Vec<(Vec<usize>, usize)> = (0..results.points.len()).map(|index| (results.steps(index), index)).collect();
 
     let mut kinds: Vec<Vec<usize>> =
@@ -89,7 +109,7 @@ pub(super) fn panels(results: &Results) -> Vec<Panel> {
                 };
                 let indices: Vec<usize> =
                     all.iter().filter(|(steps, _)| wanted(steps)).map(|(_, index)| *index).collect();
-                sample(results, &indices, &best)
+                sample(results, &indices, &combinations)
             };
             PointSeries { name, samples: (0..results.axes[across].steps.len()).map(sample).collect() }
         };
@@ -138,7 +158,7 @@ fn step_text(axis: &AxisSteps, step: usize) -> String {
     pairs.collect::<Vec<_>>().join(", ")
 }
 
-fn sample(results: &Results, indices: &[usize], best: &[usize]) -> Option<PointSample> {
+fn sample(results: &Results, indices: &[usize], combinations: &[Combination]) -> Option<PointSample> {
     let points: Vec<(&PointResult, f64)> = indices
         .iter()
         .filter_map(|&index| Some((&results.points[index], results.points[index].predicted_ps()? as f64 / 1e12)))
@@ -153,10 +173,13 @@ fn sample(results: &Results, indices: &[usize], best: &[usize]) -> Option<PointS
         let parts = path_kinds(&outcome.path);
         sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
     }
+    let own = combinations.iter().find(|found| found.points.iter().any(|point| indices.contains(point)));
     Some(PointSample {
         mean: times.clone().sum::<f64>() / count,
         range: (times.clone().fold(f64::INFINITY, f64::min), times.fold(0.0, f64::max)),
         parts: sums.into_iter().map(|sum| sum / count).collect(),
-        best: best.iter().any(|best| indices.contains(best)),
+        best: own.is_some_and(|own| own.best),
+        ranks: own.and_then(|own| own.ranks),
+        speedup: own.and_then(|own| own.speedup),
     })
 }

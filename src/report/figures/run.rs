@@ -2,20 +2,19 @@
 
 use crate::engine::Outcome;
 use crate::profile::TimeParts;
+use crate::report::palette::{COLLECTIVE, COMPUTE, ENDED, RECV, SEND, WAIT};
 use crate::units::SimTime;
 
 use super::axis::PlotAxis;
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, PALETTE, Style, WHITE};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, GRAY, GRID, Style, WHITE};
 use super::frame::{Head, PlotFrame, WIDTH, begin, feet, frame, horizontal, title_below, vertical};
 use super::source::{PARTS, part_seconds, path_rows, predicted_seconds, run_title};
 
 /// Maximum number of bars in a figure.
 const MOST_BARS: usize = 160;
-/// Colour of the time between a rank's end and the end of the run.
-const ENDED: Color = Color(0xd9, 0xd9, 0xd9);
 
 /// Colours of the time parts in [`PARTS`].
-pub(super) const PART_COLORS: [Color; 5] = [PALETTE[0], PALETTE[1], PALETTE[3], PALETTE[5], PALETTE[2]];
+pub(super) const PART_COLORS: [Color; 5] = [COMPUTE, SEND, RECV, WAIT, COLLECTIVE];
 
 fn predicted_text(run: &Outcome) -> String {
     format!("predicted time {}", run.predicted)

@@ -5,13 +5,14 @@ use crate::units::Bytes;
 
 use super::super::numbers::{percent, share};
 use super::axis::PlotAxis;
-use super::canvas::{Anchor, BLACK, Color, Dash, Figure, PALETTE, Style, WHITE};
+use super::canvas::{Anchor, BLACK, Color, Dash, Figure, Style, WHITE};
 use super::frame::{Head, begin, feet, frame, title_below, vertical};
 use super::source::run_title;
+use crate::report::palette::{INTER_CMP, INTER_NODE, INTRA_CMP};
 
 /// Names and colours of the network levels, the nearest level first.
 pub(super) const LEVELS: [(&str, Color); 3] =
-    [("intra-CMP", PALETTE[2]), ("inter-CMP", PALETTE[1]), ("inter-node", PALETTE[0])];
+    [("intra-CMP", INTRA_CMP), ("inter-CMP", INTER_CMP), ("inter-node", INTER_NODE)];
 
 /// Returns the figure of the number of messages by size and network level; `None` without messages.
 pub(super) fn count(run: &Outcome) -> Option<Figure> {

@@ -4,7 +4,10 @@ use crate::engine::Outcome;
 use crate::profile::{PathParts, TimeParts, TransferParts};
 use crate::units::SimSpan;
 
-use super::canvas::{Color, PALETTE};
+use super::canvas::Color;
+use crate::report::palette::{
+    BYTES, COMPUTE, CONTENTION, IMBALANCE, LATENCY, OVERHEADS, POLL, PROTOCOL, RECV, REDUCTION, SEND,
+};
 
 /// Names of the time parts, in drawing order.
 pub(super) const PARTS: [&str; 5] = ["compute", "send", "recv", "wait", "collective"];
@@ -16,13 +19,13 @@ pub(super) fn part_seconds(parts: &TimeParts) -> [f64; 5] {
 
 /// Names and colours of the critical path's parts that [`path_kinds`] returns.
 pub(super) const KINDS: [(&str, Color); 7] = [
-    ("compute", PALETTE[0]),
-    ("imbalance", PALETTE[4]),
-    ("overheads", PALETTE[6]),
-    ("latency", PALETTE[1]),
-    ("bytes", PALETTE[2]),
-    ("contention", PALETTE[5]),
-    ("protocol", PALETTE[3]),
+    ("compute", COMPUTE),
+    ("imbalance", IMBALANCE),
+    ("overheads", OVERHEADS),
+    ("latency", LATENCY),
+    ("bytes", BYTES),
+    ("contention", CONTENTION),
+    ("protocol", PROTOCOL),
 ];
 
 /// Returns the parts of a critical path in the order of [`KINDS`], in seconds. Overheads are the core times of
@@ -46,12 +49,12 @@ pub(super) fn path_kinds(path: &PathParts) -> [f64; 7] {
 /// network level.
 pub(super) fn path_rows(path: &PathParts) -> Vec<(String, f64, Color)> {
     let own = [
-        ("compute", path.compute, KINDS[0].1),
-        ("imbalance", path.imbalance, KINDS[1].1),
-        ("reduction", path.combine, KINDS[2].1),
-        ("send", path.send, KINDS[2].1),
-        ("recv", path.recv, KINDS[2].1),
-        ("poll", path.poll, KINDS[2].1),
+        ("compute", path.compute, COMPUTE),
+        ("imbalance", path.imbalance, IMBALANCE),
+        ("reduction", path.combine, REDUCTION),
+        ("send", path.send, SEND),
+        ("recv", path.recv, RECV),
+        ("poll", path.poll, POLL),
     ];
     let levels = [
         ("intra-CMP", path.levels.intra_cmp),

@@ -19,7 +19,8 @@ fn drawn(text: &str) -> Vec<Figure> {
             assert!(!svg.contains(wrong), "{wrong} in {}", figure.name);
         }
         let document = roxmltree::Document::parse(&svg).unwrap();
-        let labels: Vec<&str> = document.descendants().filter_map(|node| node.attribute("aria-label")).collect();
+        let labels: Vec<&str> =
+            document.descendants().filter_map(|node| node.text().filter(|_| node.has_tag_name("text"))).collect();
         assert_eq!(labels, figure.words().collect::<Vec<_>>(), "{}", figure.name);
     }
     figures
@@ -221,5 +222,24 @@ fn loads_over_time_have_a_figure_of_spans_and_one_of_switches() {
         assert!(network.words().any(|word| word == "switch 1 of level 1"));
         let time = found.iter().find(|figure| figure.name == "load-time").unwrap();
         assert!(time.words().any(|word| word == "switch 2 to 1"));
+    }
+}
+
+#[test]
+fn a_study_of_the_number_of_ranks_has_figures_of_speedup_and_efficiency() {
+    let ranks = ["1", "2", "4"];
+    let mut results: Results =
+        serde_json::from_str(&study(&[("run.ranks", &ranks)], |index| Some([80, 50, 40][index]))).unwrap();
+    for (point, ranks) in results.points.iter_mut().zip([1, 2, 4]) {
+        let outcome = point.outcome.as_mut().unwrap();
+        (outcome.ranks, outcome.platform, outcome.nct) = (ranks, "dahu".into(), [4, 1, 1]);
+    }
+    let figures = drawn(&serde_json::to_string(&results).unwrap());
+    assert_eq!(names(&figures), ["study-time", "study-speedup", "study-efficiency", "study-parts"]);
+    for (figure, axis, most) in [(&figures[1], "speed-up", "4"), (&figures[2], "parallel efficiency (%)", "100")] {
+        let words: Vec<&str> = figure.words().collect();
+        for text in ["a study: 3 points on dahu (4, 1, 1)", "ranks", "1", "2", "4", axis, most] {
+            assert!(words.contains(&text), "{text} in {words:?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Timeline in an HTML page: one text per rank, with the states of the rank and the lengths of the states.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,58 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         }
         rows.push(row);
     }
-    Ok(json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows }))
+    let mut found = json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows });
+    let messages = messages(events, units);
+    if !messages.is_empty() {
+        found["messages"] = json!(messages);
+    }
+    if let Some(calls) = calls(events, units) {
+        found["calls"] = calls;
+    }
+    Ok(found)
+}
+
+/// Maximum number of messages and of calls in the timeline of an HTML page.
+const MOST: usize = 100_000;
+
+/// Returns the messages of a timeline as sender, departure, receiver, arrival and bytes. Messages beyond the maximum
+/// number are omitted.
+fn messages(events: &[Value], units: impl Fn(f64) -> u64) -> Vec<[u64; 5]> {
+    let mut left: HashMap<u64, (u64, u64)> = HashMap::new();
+    let mut messages = Vec::new();
+    for event in events.iter().filter(|event| event["cat"] == "message") {
+        let (at, rank) = (units(event["ts"].as_f64().unwrap_or(0.0)), event["tid"].as_u64().unwrap_or(0));
+        let Some(id) = event["id"].as_u64() else { continue };
+        if event["ph"] == "s" {
+            left.insert(id, (rank, at));
+        } else if let (Some((from, departure)), true) = (left.remove(&id), messages.len() < MOST) {
+            messages.push([from, departure, rank, at, event["args"]["bytes"].as_u64().unwrap_or(0)]);
+        }
+    }
+    messages
+}
+
+/// Returns the names of calls, and a list of name, start and length of the calls of each rank. Returns `None` without
+/// calls, or if there are too many calls.
+fn calls(events: &[Value], units: impl Fn(f64) -> u64) -> Option<Value> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut indices: HashMap<&str, u64> = HashMap::new();
+    let mut ranks: BTreeMap<u64, Vec<[u64; 3]>> = BTreeMap::new();
+    let mut count = 0;
+    for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
+        let name = event["name"].as_str().unwrap_or("");
+        let index = *indices.entry(name).or_insert_with(|| {
+            names.push(name);
+            names.len() as u64 - 1
+        });
+        let (start, length) = (event["ts"].as_f64().unwrap_or(0.0), event["dur"].as_f64().unwrap_or(0.0));
+        let own = [index, units(start), units(start + length).saturating_sub(units(start))];
+        ranks.entry(event["tid"].as_u64().unwrap_or(0)).or_default().push(own);
+        count += 1;
+    }
+    let last = *ranks.keys().last().filter(|last| count <= MOST && **last < MOST as u64)?;
+    let rows: Vec<Vec<u64>> = (0..=last).map(|rank| ranks.remove(&rank).unwrap_or_default().concat()).collect();
+    Some(json!({ "names": names, "ranks": rows }))
 }
 
 /// Returns the index of a timeline state. All states after the 26th have the last index.
@@ -90,6 +141,16 @@ mod tests {
             found,
             json!({ "unit": 1.0, "end": 140, "states": ["compute", "send", "ended"], "ranks": ["A14B2s", "CaA2"] })
         );
+        // The page shows messages from the sender's call to the receiver's call, and the names of calls.
+        let point = |phase: &str, rank: u64, at: f64| json!({ "ph": phase, "pid": 0, "tid": rank, "ts": at, "cat": "message", "id": 1, "args": { "bytes": 8 } });
+        let mut call = event(1, 0.00001, 0.000002, "MPI_Recv");
+        call["cat"] = json!("call");
+        let events = json!({ "traceEvents": [
+            event(0, 0.0, 0.00004, "send"), point("s", 0, 0.00001), point("f", 1, 0.00003), call,
+        ] });
+        let found = timeline("t", &events.to_string()).unwrap();
+        assert_eq!(found["messages"], json!([[0, 10, 1, 30, 8]]));
+        assert_eq!(found["calls"], json!({ "names": ["MPI_Recv"], "ranks": [[], [0, 10, 2]] }));
         // A rounding error between two states does not count as a gap.
         let near = json!({ "traceEvents": [event(0, 0.0, 0.00004, "send"), event(0, 0.000041, 0.0001, "wait")] });
         assert_eq!(timeline("t", &near.to_string()).unwrap()["ranks"], json!(["A14B2t"]));
