@@ -32,7 +32,7 @@ impl Simulated {
 
     /// The report that mcpsim prints.
     fn report(&self) -> String {
-        report::summary(&self.outcome)
+        report::summary(&self.outcome, &report::ReportTables::default())
     }
 
     /// The notes that mcpsim prints to stderr.
