@@ -15,7 +15,16 @@ from ._errors import InputError
 from ._progress import Bar
 
 #: Details of a run that arguments of `run` request.
-_DETAILS = ("per_rank", "functions", "sites", "critical_path", "latency_tolerance", "timeline", "host_profile")
+_DETAILS = (
+    "per_rank",
+    "functions",
+    "sites",
+    "critical_path",
+    "latency_tolerance",
+    "timeline",
+    "load_over_time",
+    "host_profile",
+)
 
 
 def asked(
@@ -24,6 +33,7 @@ def asked(
     settings: typing.Mapping[str, typing.Any],
     details: typing.Iterable[str] = (),
     text: str | None = None,
+    jobs: typing.Iterable[str] = (),
 ) -> dict[str, typing.Any]:
     """Return the arguments that the compiled part of the package reads."""
     known = {key: value for key, _, value, _ in _native.settings()}
@@ -37,6 +47,7 @@ def asked(
     return {
         "app": os.fspath(app),
         "text": text,
+        "jobs": [*jobs],
         "set": _values.overrides(set),
         "settings": given,
         "details": list(details),
@@ -180,19 +191,21 @@ class Run:
 class _Request:
     """A call of `run`."""
 
-    def __init__(self, app, text, set, settings, details, record, further, repeats, arguments):
-        self.app, self.text, self.set, self.settings = app, text, set, dict(settings)
+    def __init__(self, app, text, jobs, set, settings, details, record, further, repeats, arguments):
+        self.app, self.text, self.jobs = app, text, [*jobs]
+        self.set, self.settings = set, dict(settings)
         self.details, self.record, self.further, self.repeats = details, record, further, repeats
-        self.arguments = [os.fspath(argument) if isinstance(argument, os.PathLike) else str(argument) for argument in arguments]
+        self.arguments = [str(argument) for argument in arguments]
         self.is_real = bool(arguments)
 
     def with_detail(self, detail: str) -> "_Request":
         details = [*self.details, detail]
-        return _Request(self.app, self.text, self.set, self.settings, details, False, None, 1, self.arguments)
+        app = (self.app, self.text, self.jobs)
+        return _Request(*app, self.set, self.settings, details, False, None, 1, self.arguments)
 
     def simulate(self, progress: bool | None) -> Run | None:
         """Run in this process. Return None for a real program."""
-        given = asked(self.app, self.set, self.settings, self.details, self.text)
+        given = asked(self.app, self.set, self.settings, self.details, self.text, self.jobs)
         with Bar(progress, "messages") as bar:
             simulated = _native.simulate(
                 given, record=self.record, further=self.further, repeats=self.repeats, tick=bar.messages
@@ -225,7 +238,8 @@ class _Request:
             if self.text is not None:
                 app = str(written("app.toml"))
                 pathlib.Path(app).write_text(self.text)
-            words = ["run", "--quiet", "--json", str(written("outcome.json")), *words, app]
+            words = ["run", "--quiet", "--json", str(written("outcome.json")), *words]
+            words += [word for job in self.jobs for word in ("--job", job)] or [app]
             stdout = _command.command(*words, *(["--", *self.arguments] if self.arguments else []))
             run = Run(json.loads(written("outcome.json").read_text()), self)
             if self.record:
@@ -248,6 +262,7 @@ def run(
     *,
     text: str | None = None,
     arguments: typing.Sequence[str | os.PathLike] = (),
+    job: typing.Sequence[str] = (),
     set: typing.Mapping[str, typing.Any] | typing.Iterable[str] | None = None,
     nct: str | typing.Sequence[int] | None = None,
     platform: str | os.PathLike | None = None,
@@ -277,6 +292,7 @@ def run(
     critical_path: bool = False,
     latency_tolerance: bool = False,
     timeline: bool = False,
+    load_over_time: bool = False,
     host_profile: bool = False,
     efficiencies: bool = False,
     other_algorithms: bool = False,
@@ -288,6 +304,8 @@ def run(
 
     `app` is a description in TOML, a trace, a program that ``mcpsim cc``, Open MPI or MPICH has built, or a name from
     `list`. With `text` the description is this text, and `app` is its name in error messages.
+
+    `job` lists jobs that run side by side in place of `app`, such as ``"a.toml:ranks=64:nodes=4"``.
 
     `set` overrides keys of the application, the platform and the run: ``{"app.n": 256, "platform.inter_node.latency":
     "1 us"}``. The other arguments are the options of ``mcpsim`` with ``_`` for ``-``. `arguments` are those of a real
@@ -306,11 +324,12 @@ def run(
     chosen = [name for name in ("efficiencies", "other_algorithms") if values[name]] + ["repeats"] * (repeats > 1)
     if len(chosen) > 1:
         raise InputError(f"expected at most one of {' and '.join(chosen)}")
-    if app is None and text is None:
+    job = [job] if isinstance(job, str) else [*job]
+    if app is None and text is None and not job:
         raise InputError("no application is given: expected app or text")
     further = chosen[0] if chosen else None
     app = "app.toml" if app is None else app
-    request = _Request(app, text, set, settings, details, record, further, repeats, arguments)
+    request = _Request(app, text, job, set, settings, details, record, further, repeats, arguments)
     if not arguments:
         ran = request.simulate(progress)
         if ran is not None:

@@ -51,7 +51,8 @@ def models(platform: str | os.PathLike, *, nct: str | typing.Sequence[int] | Non
     The table has the columns ``level``, ``model``, ``parameter``, ``value`` and ``unit``.
     """
     words = _command.options({"nct": nct}, _values.of_setting)
-    return _values.of_csv(_command.command("models", os.fspath(platform), "--csv", "-", *words, *_sets(set), quiet=True))
+    words += _sets(set)
+    return _values.of_csv(_command.command("models", os.fspath(platform), "--csv", "-", *words, quiet=True))
 
 
 class Validation:

@@ -44,7 +44,8 @@ def overrides(values: typing.Mapping[str, Value] | typing.Iterable[str] | None) 
     if isinstance(values, str):
         return [values]
     if isinstance(values, typing.Mapping):
-        return [f"{key}={of_setting(key, value) if key.endswith('.nct') else text(value)}" for key, value in values.items()]
+        of = {key: of_setting(key, value) if key.endswith(".nct") else text(value) for key, value in values.items()}
+        return [f"{key}={value}" for key, value in of.items()]
     return list(values)
 
 

@@ -85,7 +85,8 @@ def scaling(table: typing.Any, axes: typing.Any = None):
     all_ranks = sorted({x for points in series.values() for x, _ in points})
     least = all_ranks[0]
     speedup.plot(all_ranks, [x / least for x in all_ranks], color="grey", linestyle=":", label="ideal")
-    for each, name in ((time, "predicted time in s"), (speedup, f"speed-up over {least} ranks"), (efficiency, "efficiency in %")):
+    names = ("predicted time in s", f"speed-up over {least} ranks", "efficiency in %")
+    for each, name in zip((time, speedup, efficiency), names):
         each.set_xscale("log", base=2)
         each.set_xticks(all_ranks, [str(x) for x in all_ranks])
         each.minorticks_off()

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use mcpsim::run::{Details, Given, PredictError, RunRequest, SETTINGS, Setting, Shipped};
+use mcpsim::run::{
+    Application, COMMAND_LINE, Details, Given, PredictError, RunRequest, SETTINGS, Setting, Shipped, jobs_text,
+};
 use pyo3::prelude::*;
 
 /// Arguments that runs and sweeps have in common.
@@ -13,6 +15,8 @@ pub struct Asked {
     app: PathBuf,
     /// Text of an application in TOML.
     text: Option<String>,
+    /// Jobs that run side by side, in place of an application.
+    jobs: Vec<String>,
     /// Overrides of keys, each `KEY=VALUE`.
     set: Vec<String>,
     /// Settings by their keys, with values as on the command line.
@@ -43,11 +47,21 @@ impl Asked {
                 .ok_or_else(|| PredictError::input(format!("expected a detail of a run; found \"{name}\"")))? = true;
         }
         let request = match &self.text {
+            _ if !self.jobs.is_empty() => RunRequest::of_text(COMMAND_LINE, &jobs_text(&self.jobs)?)?,
             Some(text) => RunRequest::of_text(&self.app.display().to_string(), text)?,
             None => RunRequest::new(&self.app),
         };
         let request = RunRequest { details, ..request.with(given) };
         self.set.iter().try_fold(request, |request, text| request.set(text))
+    }
+}
+
+/// Returns true if the application has a real program, which must not run in the process of the interpreter.
+pub fn has_program(application: &Application) -> bool {
+    match application {
+        Application::Real(_) => true,
+        Application::Jobs(jobs) => jobs.has_program(),
+        Application::Described(_) | Application::Trace(_) => false,
     }
 }
 
@@ -59,6 +73,7 @@ fn detail<'d>(details: &'d mut Details, name: &str) -> Option<&'d mut bool> {
         "critical_path" => &mut details.critical_path,
         "latency_tolerance" => &mut details.latency_tolerance,
         "timeline" => &mut details.timeline,
+        "load_over_time" => &mut details.load_over_time,
         "host_profile" => &mut details.host_profile,
         _ => return None,
     })

@@ -9,7 +9,7 @@ use mcpsim::run::{Conduct, PredictError, Prediction, Stopwatch, silent};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::request::Asked;
+use crate::request::{Asked, has_program};
 use crate::{background, failure};
 
 /// Result of a run.
@@ -102,7 +102,7 @@ fn predict(
     progress: &Progress,
 ) -> Result<Option<Simulated>, PredictError> {
     let run = asked.request()?.resolve()?;
-    if run.application.program().is_some() {
+    if has_program(&run.application) {
         return Ok(None);
     }
     let stopwatch = Stopwatch::start();

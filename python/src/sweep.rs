@@ -10,7 +10,7 @@ use mcpsim::run::{ErrorKind, PredictError, available_memory};
 use mcpsim::study::{self, InputHash, Limits, MemoryBudget, Questions, Results, Running, Study, StudyRequest};
 use pyo3::prelude::*;
 
-use crate::request::Asked;
+use crate::request::{Asked, has_program};
 use crate::{background, failure};
 
 /// Arguments of a study in addition to those of its runs.
@@ -73,7 +73,8 @@ fn predict(
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = jobs.and_then(NonZeroUsize::new).unwrap_or_else(cores);
     let prepared = study.prepare(jobs)?;
-    if prepared.iter().any(|point| point.replay.is_some()) {
+    let first = study.configure(&study.plan.point(0))?;
+    if has_program(&first.application) || prepared.iter().any(|point| point.replay.is_some()) {
         return Ok(None);
     }
     points.all.store(prepared.len(), Ordering::Relaxed);

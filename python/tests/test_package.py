@@ -97,6 +97,12 @@ class Results(unittest.TestCase):
             self.assertEqual(kept, records(mcpsim.sweep("ring", vary={"ranks": [2, 4]})))
             self.assertTrue((out / "study.json").is_file())
 
+    def test_jobs_run_side_by_side(self):
+        jobs = ["ring:ranks=2:nodes=2", "alltoall:ranks=4:nodes=2"]
+        run = mcpsim.run(job=jobs, nct=(4, 1, 2))
+        self.equal(run, "--nct", "4,1,2", "--job", jobs[0], "--job", jobs[1])
+        self.assertEqual(run.json["ranks"], 6)
+
     def test_reports_are_those_of_the_command_line(self):
         run = mcpsim.run("ring", nct=(2, 1, 2))
         lines = mcpsim.command("--nct", "2,1,2", "ring").splitlines()
