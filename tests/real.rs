@@ -7,6 +7,8 @@ mod support;
 
 #[path = "real/as_built.rs"]
 mod as_built;
+#[path = "real/as_built_ends.rs"]
+mod as_built_ends;
 #[path = "real/buffers.rs"]
 mod buffers;
 #[path = "real/cc.rs"]

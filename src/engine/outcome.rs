@@ -289,6 +289,12 @@ pub struct HostUse {
     /// prediction then assumes that target cores are as fast as host cores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stands_for_target: Option<String>,
+    /// Execution of the ranks of a real program: "fibers" or "processes".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks_as: Option<String>,
+    /// MPI library whose binary interface the program of ranks as processes uses, such as "Open MPI 4".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mpi_library: Option<String>,
     /// Host time of each worker by activity, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<HostTime>,

@@ -2,9 +2,11 @@
 //! that libraries do not start more threads than the rank has cores.
 
 use std::ffi::{c_char, c_int, c_long, c_uint};
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::next::call_next;
+use crate::variables::note_read;
 
 /// Environment variable with the node's name, its number of processors, the rank's first processor and the number of the
 /// rank's processors.
@@ -21,19 +23,40 @@ struct RankPlace {
     set: Mutex<[u64; WORDS]>,
 }
 
+/// Place of the rank after a fork, or null.
+static FORKED: AtomicPtr<RankPlace> = AtomicPtr::new(std::ptr::null_mut());
+
+fn read_place() -> Option<RankPlace> {
+    let text = std::env::var(PLACE).ok()?;
+    let mut words = text.split(' ');
+    let node = words.next()?.to_owned();
+    let mut number = || words.next()?.parse::<usize>().ok();
+    let (processors, first, count) = (number()?, number()?, number()?);
+    let mut set = [0; WORDS];
+    (first..first + count).filter(|&cpu| cpu < WORDS * 64).for_each(|cpu| set[cpu / 64] |= 1 << (cpu % 64));
+    Some(RankPlace { node, processors, first, set: Mutex::new(set) })
+}
+
+/// Reads the place again, because a forked process has one of its own.
+pub fn read_again() {
+    let place = read_place().map_or(std::ptr::null_mut(), |place| Box::into_raw(Box::new(place)));
+    FORKED.store(place, Ordering::Release);
+}
+
 fn place() -> Option<&'static RankPlace> {
     static PLACE_OF_RANK: OnceLock<Option<RankPlace>> = OnceLock::new();
-    let read = || {
-        let text = std::env::var(PLACE).ok()?;
-        let mut words = text.split(' ');
-        let node = words.next()?.to_owned();
-        let mut number = || words.next()?.parse::<usize>().ok();
-        let (processors, first, count) = (number()?, number()?, number()?);
-        let mut set = [0; WORDS];
-        (first..first + count).filter(|&cpu| cpu < WORDS * 64).for_each(|cpu| set[cpu / 64] |= 1 << (cpu % 64));
-        Some(RankPlace { node, processors, first, set: Mutex::new(set) })
-    };
-    PLACE_OF_RANK.get_or_init(read).as_ref()
+    let forked = FORKED.load(Ordering::Acquire);
+    if !forked.is_null() {
+        // SAFETY: the place is never freed.
+        return Some(unsafe { &*forked });
+    }
+    PLACE_OF_RANK.get_or_init(read_place).as_ref()
+}
+
+/// Returns the place of the rank for a function whose result differs between ranks.
+fn own_place() -> Option<&'static RankPlace> {
+    note_read();
+    place()
 }
 
 fn put_text(to: *mut c_char, room: usize, text: &str) {
@@ -55,7 +78,7 @@ fn error(number: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gethostname(to: *mut c_char, room: usize) -> c_int {
-    match place() {
+    match own_place() {
         // SAFETY: the function has this signature, and the caller passes valid arguments.
         None => unsafe { call_next!(c"gethostname"(to => *mut c_char, room => usize) -> c_int) },
         Some(place) => {
@@ -70,7 +93,7 @@ pub unsafe extern "C" fn uname(to: *mut libc::utsname) -> c_int {
     // SAFETY: as in `gethostname`.
     unsafe {
         let result = call_next!(c"uname"(to => *mut libc::utsname) -> c_int);
-        if let (0, Some(place)) = (result, place()) {
+        if let (0, Some(place)) = (result, own_place()) {
             put_text((*to).nodename.as_mut_ptr(), (*to).nodename.len(), &place.node);
         }
         result

@@ -7,6 +7,8 @@
 
 mod audit;
 mod clocks;
+mod end;
 mod identity;
 mod next;
 mod soname;
+mod variables;

@@ -13,8 +13,14 @@
 //! simulator reads these calls when it gets control.
 
 mod attach;
+mod children;
+mod crashed;
+mod foreign;
+mod fork;
 mod launch;
 mod memory;
+mod output;
+mod pinned;
 mod reader;
 mod remote;
 mod setup;
@@ -22,5 +28,7 @@ mod wire;
 mod writer;
 
 pub use attach::{attach, attached, needs_rank};
-pub use launch::{ForeignProgram, LaunchError, Launched, Launcher, MpiLibrary, Pinned};
+pub use foreign::{ForeignProgram, MpiLibrary};
+pub use launch::{LaunchError, Launched, Launcher};
+pub use pinned::Pinned;
 pub use setup::RankSetup;

@@ -31,9 +31,10 @@ pub use crash::running as running_ranks;
 pub(crate) use crash::{GivenMemory, RemoteAccess};
 pub use function::{Function, NamedFunction};
 pub use job::{
-    Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, Started, Stream, on_fatal,
+    Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, RanksAs, StartMethod,
+    Started, Stream, on_fatal,
 };
-pub use launched::{SIMULATED_RANK, environment as launched_environment};
+pub use launched::{SIMULATED_RANK, environment as launched_environment, variables as launched_variables};
 pub(crate) use outermost::outermost;
 pub use program::RealProgram;
 pub use rank::{Interface, Process, ProgramMemory, RankStage};

@@ -150,6 +150,10 @@ pub(super) fn host(outcome: &Outcome) -> String {
     if host.processes > 1 {
         parts.push(format!("{} processes", count(u64::from(host.processes))));
     }
+    if let Some(ranks_as) = &host.ranks_as {
+        let library = host.mpi_library.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+        parts.push(format!("ranks as {ranks_as}{library}"));
+    }
     if host.peak_rss_bytes > 0 {
         parts.push(format!("{} memory", volume(host.peak_rss_bytes)));
     }
@@ -335,5 +339,8 @@ mod tests {
         assert_eq!(host(&outcome), "  host: 0.00 s, 1 worker\n");
         outcome.host.processes = 8;
         assert_eq!(host(&outcome), "  host: 0.00 s, 1 worker, 8 processes\n");
+        outcome.host.ranks_as = Some("processes".to_owned());
+        outcome.host.mpi_library = Some("MPICH".to_owned());
+        assert_eq!(host(&outcome), "  host: 0.00 s, 1 worker, 8 processes, ranks as processes of MPICH\n");
     }
 }

@@ -89,6 +89,8 @@ pub(crate) fn huge() -> Outcome {
         processes: 8,
         peak_rss_bytes: 93 << 30,
         stands_for_target: None,
+        ranks_as: None,
+        mpi_library: None,
         profile: Vec::new(),
     };
     outcome.model = "two-level".to_owned();
@@ -179,6 +181,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
             processes: 1,
             peak_rss_bytes: 9 << 20,
             stands_for_target: None,
+            ranks_as: None,
+            mpi_library: None,
             profile: Vec::new(),
         },
     }

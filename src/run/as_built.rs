@@ -11,39 +11,74 @@ use crate::cc::{CodeOrigin, ProgramFile};
 use crate::engine::{RankPrograms, RunOptions, Screen, Simulation};
 use crate::loader::{self, FileKind};
 use crate::platform::MemoryShares;
-use crate::process::{ComputeMode, Endings, Job, JobProgram, ProcessNumbers, Started};
+use crate::process::{ComputeMode, Endings, Job, JobProgram, ProcessNumbers, RanksAs, StartMethod, Started};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
+use crate::units::Bytes;
 
-use super::conduct::{Conduct, Prediction};
+use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
-use super::host::processor_name;
+use super::host::{available_memory, processor_name};
 use super::real::{Printed, arguments, conclude, described, environment, explained, notes, with_variables};
 use super::record;
 use super::resolved::{RULES, Resolved};
+
+/// Host memory of a rank's process beside the program's own.
+const MEMORY_PER_RANK: u64 = 256 << 10;
 
 /// Returns true if the ranks of the program `file` run as processes: `mcpsim cc` has not built the program, and it can
 /// load an MPI library that mcpsim replaces.
 ///
 /// # Errors
-/// The run has several programs, or the program cannot be started.
+/// The run has several programs, the program cannot be started, or the user requires the other execution.
 pub(super) fn runs_as_processes(run: &Resolved, file: &ProgramFile) -> Result<bool, PredictError> {
-    let CodeOrigin::Binary(path) = &file.code else { return Ok(false) };
+    let (name, ranks_as) = (&run.typed, run.settings.job.ranks_as);
+    let input = |what: &str| Err(PredictError::input(format!("{name}: {what}")));
+    let as_fibers = || match ranks_as {
+        RanksAs::Process => input(
+            "--ranks-as process: mcpsim compiles this program for ranks as fibers: expected a program that the compiler \
+             wrapper of Open MPI or MPICH has built",
+        ),
+        RanksAs::Auto | RanksAs::Fiber => Ok(false),
+    };
+    let CodeOrigin::Binary(path) = &file.code else { return as_fibers() };
     let Ok(bytes) = std::fs::read(path) else { return Ok(false) };
-    if matches!(loader::is_program(&bytes), FileKind::Program | FileKind::OtherFormat(_)) {
-        return Ok(false);
+    match loader::is_program(&bytes) {
+        FileKind::Program => return as_fibers(),
+        FileKind::OtherFormat(_) => return Ok(false),
+        FileKind::Unmarked | FileKind::NotElf => {}
     }
     if ForeignProgram::of(&bytes) == ForeignProgram::Unsupported {
         return Ok(false);
     }
-    let name = &run.typed;
+    if ranks_as == RanksAs::Fiber {
+        return input(
+            "--ranks-as fiber: this program was not compiled by mcpsim: expected a program that mcpsim cc or mcpsim cxx \
+             has built",
+        );
+    }
     if file.others.is_some() {
-        return Err(PredictError::input(format!(
-            "{name}: expected one program; several programs as built cannot yet run together"
-        )));
+        return input("expected one program; several programs as built cannot yet run together");
     }
     check_start(path, &bytes).map_err(|what| PredictError::input(format!("{name}: {what}")))?;
     Ok(true)
+}
+
+/// Checks that the host has memory for `ranks` processes.
+fn check_memory(ranks: usize) -> Result<(), PredictError> {
+    let needed = Bytes::new(ranks as u64 * MEMORY_PER_RANK);
+    match available_memory().filter(|available| *available < needed) {
+        Some(available) => Err(PredictError::input(format!(
+            "{ranks} ranks as processes need at least {needed} of memory, and the host has {available}: expected fewer \
+             ranks, or mcpsim on several hosts by mpirun"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns true if the program file is linked with an MPI library.
+fn is_linked(path: &Path) -> bool {
+    std::fs::read(path).is_ok_and(|bytes| matches!(ForeignProgram::of(&bytes), ForeignProgram::Linked(_)))
 }
 
 /// Checks that the system can start the program at `path` with the libraries of mcpsim.
@@ -82,24 +117,18 @@ pub(super) fn simulate(
 ) -> Result<Option<Prediction>, PredictError> {
     let Conduct { processes, console, .. } = conduct;
     let settings = &run.settings;
-    if processes.count() > 1 {
-        let name = &run.typed;
-        return Err(PredictError::input(format!(
-            "{name} runs as built, with a process per rank: expected mcpsim in one host process, without mpirun"
-        )));
-    }
     let CodeOrigin::Binary(path) = &file.code else { unreachable!("a program as built is a file") };
-    let (platform, sites, labels) = described(run, file)?;
+    let (platform, sites, labels) = agree(processes, described(run, file))?;
     let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     let details = settings.details;
-    let ahead = simulation.workers() > 1 && !details.functions && !details.sites;
+    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let program = JobProgram {
         image: None,
         arguments: arguments(file, &run.typed)?,
-        environment: with_variables(&environment(false), file),
+        environment: with_variables(&environment(processes.count() > 1), file),
         directory: None,
         ranks: sites.len() as u32,
     };
@@ -112,11 +141,18 @@ pub(super) fn simulate(
     let mut setup = RankSetup::new(platform_text(run)?, sites.clone(), &settings.job);
     setup.memory_bound = settings.memory_bound.map(|part| part.of_one());
     setup.states_buffers = states_buffers;
-    let pinned = (simulation.workers() == 1).then(Pinned::to_one_core).flatten();
-    let is_linked =
-        std::fs::read(path).is_ok_and(|bytes| matches!(ForeignProgram::of(&bytes), ForeignProgram::Linked(_)));
-    let launcher = Launcher { program: &found(path), is_linked, setup: &setup, job: job.clone() };
-    let launched: Launched = launcher.start().map_err(|error| PredictError::input(error.to_string()))?;
+    let pinned = (processes.count() == 1 && simulation.workers() == 1).then(Pinned::to_one_core).flatten();
+    let is_linked = is_linked(path);
+    let start = match settings.job.start {
+        // A launcher or interpreter reads the environment itself before it starts the program.
+        StartMethod::Auto if !is_linked => StartMethod::Exec,
+        start => start,
+    };
+    let ranks = simulation.own_ranks(processes);
+    agree(processes, check_memory(ranks.len()))?;
+    let launcher = Launcher { program: &found(path), is_linked, setup, job: job.clone(), ranks, start };
+    let launched = launcher.start().map_err(|error| PredictError::input(error.to_string()));
+    let launched: Launched = agree(processes, launched)?;
     let is_measured = settings.job.compute == ComputeMode::Measure;
     let header = Header {
         factors: if is_measured { platform.code_factors(&sites) } else { Vec::new() },
@@ -127,15 +163,19 @@ pub(super) fn simulate(
         |rank| -> Box<dyn Program> { Box::new(RunAhead::new(launched.program(rank), rank, mailboxes.clone())) };
     let programs: &dyn RankPrograms = if ahead { &in_advance } else { &launched };
     let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
+    let library = launched.library();
     // The processes end, and their output is complete.
     drop(launched);
     drop(pinned);
-    let endings = Endings::merge(vec![job.endings()]);
-    let ran = explained(ran, &endings, endings.unfinalised.clone());
+    let endings = Endings::merge(processes.gather(job.endings()));
+    let left = processes.broadcast(|| endings.unfinalised.clone());
+    let ran = explained(ran, &endings, left);
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     if is_measured && platform.core.scale_factor.is_none() {
         outcome.host.stands_for_target = Some(processor_name());
     }
+    outcome.host.ranks_as = Some("processes".to_owned());
+    outcome.host.mpi_library = library.map(|library| library.name().to_owned());
     let exit_code = conclude(&mut outcome, &endings, settings.job.checks);
     Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
 }

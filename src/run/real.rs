@@ -156,6 +156,7 @@ pub(super) fn simulate(
     if is_measured && platform.core.scale_factor.is_none() {
         outcome.host.stands_for_target = Some(processor_name());
     }
+    outcome.host.ranks_as = Some("fibers".to_owned());
     let exit_code = conclude(&mut outcome, &endings, settings.job.checks);
     let waited = queued.then(|| {
         "this run waited for another real program: one process runs real programs one at a \

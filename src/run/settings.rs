@@ -12,7 +12,7 @@ use toml::Value;
 use crate::config::{Document, Override};
 use crate::engine::{MOST_REQUESTS, RunOptions};
 use crate::platform::Shape;
-use crate::process::{Buffering, ComputeMode, HostClock, JobOptions};
+use crate::process::{Buffering, ComputeMode, HostClock, JobOptions, RanksAs, StartMethod};
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -23,8 +23,8 @@ use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
     MemoryBound, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text, intervals_of,
-    model_of, natural, parse_buffering, parse_clock, parse_compute, parse_intervals, parse_stack, parse_whole, part_of,
-    positive, stack_of,
+    model_of, natural, parse_buffering, parse_clock, parse_compute, parse_intervals, parse_ranks_as, parse_stack,
+    parse_start, parse_whole, part_of, positive, ranks_as_of, ranks_as_text, stack_of, start_of, start_text,
 };
 
 /// Stack size of a simulated rank in bytes, equal to the default stack size of a process.
@@ -263,6 +263,15 @@ settings! {
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries that all ranks share in one copy, such as libcrypto,libcurl";
+    #[serde(deserialize_with = "ranks_as_of")]
+    ranks_as: RanksAs = "WAY", Programs, |text| utf8(text).and_then(parse_ranks_as),
+        "Execution of ranks: auto (default), fiber (programs of mcpsim cc), or process (programs as built)";
+    #[serde(deserialize_with = "start_of")]
+    start: StartMethod = "WAY", Programs, |text| utf8(text).and_then(parse_start),
+        "Start of ranks as processes: auto (default), fork (in MPI_Init), or exec (once per rank)";
+    #[serde(deserialize_with = "natural")]
+    debug_rank: u64 = "R", Programs, whole_from_0,
+        "Make rank R of a program as built wait for a debugger in MPI_Init";
 }
 
 fn names(text: &str) -> Vec<String> {
@@ -358,6 +367,9 @@ impl Settings {
                 checks: request.checks,
                 buffering: given.buffering.unwrap_or_default(),
                 shared: given.share_libraries.unwrap_or_default(),
+                ranks_as: given.ranks_as.unwrap_or_default(),
+                start: given.start.unwrap_or_default(),
+                debugged: given.debug_rank.and_then(|rank| u32::try_from(rank).ok()),
             },
         };
         settings.check_placement(&document, typed_placement.is_some())?;
@@ -440,6 +452,8 @@ impl Settings {
             ("stack_size", real(self.job.stack_size.to_string().into())),
             ("buffering", real("none".into()).filter(|_| self.job.buffering == Buffering::None)),
             ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
+            ("ranks_as", real(ranks_as_text(self.job.ranks_as).into()).filter(|_| self.job.ranks_as != RanksAs::Auto)),
+            ("start", real(start_text(self.job.start).into()).filter(|_| self.job.start != StartMethod::Auto)),
         ];
         entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }

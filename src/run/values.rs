@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
 use crate::platform::{Site, Textbook};
-use crate::process::{Buffering, ComputeMode, HostClock};
+use crate::process::{Buffering, ComputeMode, HostClock, RanksAs, StartMethod};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
@@ -167,6 +167,44 @@ pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     }
 }
 
+/// Parses the execution of ranks: "auto", "fiber" or "process".
+pub(super) fn parse_ranks_as(text: &str) -> Result<RanksAs, String> {
+    match text {
+        "auto" => Ok(RanksAs::Auto),
+        "fiber" => Ok(RanksAs::Fiber),
+        "process" => Ok(RanksAs::Process),
+        _ => Err("expected auto, fiber or process".to_owned()),
+    }
+}
+
+/// Returns the text of an execution of ranks as files contain it.
+pub(super) fn ranks_as_text(ranks_as: RanksAs) -> &'static str {
+    match ranks_as {
+        RanksAs::Auto => "auto",
+        RanksAs::Fiber => "fiber",
+        RanksAs::Process => "process",
+    }
+}
+
+/// Parses the start of ranks that are processes: "auto", "fork" or "exec".
+pub(super) fn parse_start(text: &str) -> Result<StartMethod, String> {
+    match text {
+        "auto" => Ok(StartMethod::Auto),
+        "fork" => Ok(StartMethod::Fork),
+        "exec" => Ok(StartMethod::Exec),
+        _ => Err("expected auto, fork or exec".to_owned()),
+    }
+}
+
+/// Returns the text of a start of processes as files contain it.
+pub(super) fn start_text(start: StartMethod) -> &'static str {
+    match start {
+        StartMethod::Auto => "auto",
+        StartMethod::Fork => "fork",
+        StartMethod::Exec => "exec",
+    }
+}
+
 /// Returns the text of a host clock as files contain it.
 pub(super) fn clock_text(clock: HostClock) -> &'static str {
     match clock {
@@ -198,6 +236,8 @@ macro_rules! as_option {
 as_option!(compute_of, parse_compute, ComputeMode, "\"measure\", \"skip\" or a time such as \"1 us\"");
 as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
 as_option!(buffering_of, parse_buffering, Buffering, "\"platform\" or \"none\"");
+as_option!(ranks_as_of, parse_ranks_as, RanksAs, "\"auto\", \"fiber\" or \"process\"");
+as_option!(start_of, parse_start, StartMethod, "\"auto\", \"fork\" or \"exec\"");
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";

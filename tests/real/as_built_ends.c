@@ -1,9 +1,16 @@
 /* Ends of a rank, by the argument. */
 #include <mpi.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static void finalize(void)
+{
+    MPI_Finalize();
+}
 
 static void *barrier(void *unused)
 {
@@ -18,6 +25,12 @@ int main(int argc, char **argv)
     MPI_File file;
     if (strcmp(what, "nothing") == 0)
         return 0;
+    if (strcmp(what, "handler") == 0)
+        atexit(finalize);
+    if (strcmp(what, "reads") == 0 && getenv("OMPI_COMM_WORLD_RANK") == NULL)
+        return 8;
+    if (strcmp(what, "opens") == 0 && fopen(argv[0], "r") == NULL)
+        return 8;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (strcmp(what, "crash") == 0 && rank == 1)
@@ -39,6 +52,27 @@ int main(int argc, char **argv)
         if (system(command) == 0)
             return 9;
     }
+    if (strcmp(what, "signal") == 0 && rank == 1)
+        kill(getpid(), SIGKILL);
+    if (strcmp(what, "waits") == 0 && rank == 1)
+        pause();
+    if (strcmp(what, "forks") == 0 && rank == 1 && fork() == 0) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        _exit(7);
+    }
+    if (strcmp(what, "background") == 0 && rank == 1 && fork() == 0)
+        for (;;)
+            pause();
+    if (strcmp(what, "endless") == 0) {
+        /* The reader of this file observes the end of all processes that have it open. */
+        FILE *open = fopen(argv[2], "w");
+        fprintf(open, "%d\n", (int)getpid());
+        fflush(open);
+        for (;;)
+            MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (strcmp(what, "handler") == 0)
+        return 0;
     MPI_Finalize();
     return strcmp(what, "code") == 0 && rank == 1 ? 5 : 0;
 }

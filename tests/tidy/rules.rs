@@ -41,7 +41,8 @@ const LONGEST_FILE: usize = 500;
 pub const DOUBLED: usize = 13;
 
 /// Modules that may access files.
-const FILES: [&str; 9] = ["config", "revisions", "loader", "cc", "process", "as_built", "run", "study", "cli"];
+const FILES: [&str; 10] =
+    ["config", "revisions", "loader", "cc", "process", "as_built", "preload", "run", "study", "cli"];
 
 /// Files in the modules from `units` to `mpi` that may read a clock of the host, each with the reason: none.
 const CLOCKS: [(&str, &str); 0] = [];

@@ -52,6 +52,20 @@ impl Simulation<'_> {
         })
     }
 
+    /// Returns the ranks that this host process simulates.
+    pub fn own_ranks(&self, processes: &Processes) -> Vec<Rank> {
+        let all = 0..self.sites.len() as Rank;
+        let (Some(world), Ok(threads)) = (processes.world(), self.threads(processes.count())) else {
+            return all.collect();
+        };
+        let crew = WorkerSetup::new(self, threads * processes.count());
+        let team = ProcessThreads { processes: world.size, me: world.me, threads, first: crew.first() / threads };
+        all.zip(crew.workers_of_ranks())
+            .filter(|(_, worker)| team.place(*worker).0 == world.me)
+            .map(|(rank, _)| rank)
+            .collect()
+    }
+
     /// Returns the number of workers per host process.
     fn threads(&self, processes: u32) -> Result<u32, RunError> {
         if self.platform.lookahead() == SimSpan::ZERO {

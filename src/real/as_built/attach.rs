@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::Duration;
 
 use mcpsim_core::rank::{
@@ -15,7 +15,10 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::SimSpan;
 
-use super::memory::{self, Area, ProcessTurn};
+use super::crashed;
+use super::foreign::MpiLibrary;
+use super::fork::{fork_ranks, preloaded};
+use super::memory::{self, Area, OpenedMemory, ProcessTurn};
 use super::reader::BoxReader;
 use super::setup::RankSetup;
 use super::wire::{OwnReply, OwnReplyKind, Received};
@@ -27,14 +30,18 @@ use crate::process::{Endings, Interface, Process, RankStage, current, replacemen
 const BATCH: u64 = 256 << 10;
 
 static ATTACHED: AtomicPtr<MpiProcess> = AtomicPtr::new(std::ptr::null_mut());
+/// Connection of this process, or null.
+static CONNECTION: AtomicPtr<Connection> = AtomicPtr::new(std::ptr::null_mut());
+/// True in a process that a rank has forked.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// Connection of a rank's process to the simulator.
 struct Connection {
     area: Area,
     outbox: BoxWriter,
     process: *const MpiProcess,
-    /// Identifier of the process that owns the connection. Processes that it forks have other identifiers.
-    owner: u32,
+    /// True while the rank exchanges messages with the simulator.
+    is_busy: bool,
     /// Name of the last MPI function that was written to the simulator.
     function: &'static str,
     free: Vec<RequestId>,
@@ -180,6 +187,19 @@ impl Connection {
 
 impl Simulator for Connection {
     fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
+        self.is_busy = true;
+        let kind = self.answer(call);
+        self.is_busy = false;
+        match kind {
+            Some(kind) => Immediate::Replied(Reply { clock: self.process().clock.get(), kind }),
+            None => Immediate::Replied(self.reply.reply()),
+        }
+    }
+}
+
+impl Connection {
+    /// Passes a call to the simulator. Returns the reply, or `None` if the reply is that of the simulator.
+    fn answer(&mut self, call: &mut Call) -> Option<ReplyKind<'static>> {
         let function = self.process().function.get();
         if !std::ptr::eq(function, self.function) {
             self.function = function;
@@ -201,7 +221,7 @@ impl Simulator for Connection {
                     CallAnswer::Started(id) => ReplyKind::Started(id),
                     _ => ReplyKind::Done,
                 };
-                return Immediate::Replied(Reply { clock: self.process().clock.get(), kind });
+                return Some(kind);
             }
             CallAnswer::Done => {
                 self.outbox.call(&Call::Yield);
@@ -219,8 +239,37 @@ impl Simulator for Connection {
             let done: Requests = completions.iter().filter_map(|of| waited.get(of.index as usize).copied()).collect();
             done.into_iter().for_each(|id| self.release(id));
         }
-        Immediate::Replied(self.reply.reply())
+        None
     }
+
+    /// Passes the time of the rank's code up to a crash to the simulator. Allocates no memory and does not wait.
+    fn report_crash(&mut self) {
+        if self.is_busy || self.has_ended {
+            return;
+        }
+        let p = self.process();
+        self.area.control().crashed.store(if p.in_call() { 2 } else { 1 }, Ordering::Release);
+        self.outbox.function(p.function.get());
+        self.outbox.call(&p.last_block());
+        self.area.control().written.store(self.outbox.length, Ordering::Relaxed);
+        self.area.pass(ProcessTurn::Simulator);
+    }
+}
+
+/// Reports a crash of the rank's thread to the simulator.
+fn report_crash() {
+    let connection = CONNECTION.load(Ordering::Acquire);
+    if !connection.is_null() && current().is_some() {
+        // SAFETY: the connection is never freed, and only the rank's thread uses it.
+        unsafe { (*connection).report_crash() }
+    }
+}
+
+/// Makes the forked process of a rank no rank.
+extern "C" fn forked() {
+    IS_CHILD.store(true, Ordering::Relaxed);
+    CONNECTION.store(std::ptr::null_mut(), Ordering::Relaxed);
+    crate::process::run_as_nobody();
 }
 
 /// Prints an error message and ends the process.
@@ -259,14 +308,15 @@ extern "C" fn replacement_of(name: *const c_char) -> usize {
 
 /// Registers the functions of virtual time with the preloaded library.
 fn register() {
-    // SAFETY: the name ends with a zero byte, and the preloaded library has a function with this name and signature.
+    let (Some(clocks), Some(end)) = (preloaded(c"mcpsim_register"), preloaded(c"mcpsim_register_end")) else {
+        refuse("the library libmcpsim_preload.so is missing in the process of a rank");
+    };
+    type Register = extern "C" fn(extern "C" fn(*const c_char) -> usize, extern "C" fn() -> bool);
+    type RegisterEnd = extern "C" fn(extern "C" fn(c_int));
+    // SAFETY: the preloaded library has functions with these names and signatures.
     unsafe {
-        let found = libc::dlsym(libc::RTLD_DEFAULT, c"mcpsim_register".as_ptr());
-        if found.is_null() {
-            refuse("the library libmcpsim_preload.so is missing in the process of a rank");
-        }
-        type Register = extern "C" fn(extern "C" fn(*const c_char) -> usize, extern "C" fn() -> bool);
-        std::mem::transmute::<*mut c_void, Register>(found)(replacement_of, runs_rank_code);
+        std::mem::transmute::<*mut c_void, Register>(clocks)(replacement_of, runs_rank_code);
+        std::mem::transmute::<*mut c_void, RegisterEnd>(end)(ended);
     }
 }
 
@@ -275,6 +325,9 @@ fn register() {
 #[inline]
 pub fn needs_rank() {
     if current().is_none() {
+        if IS_CHILD.load(Ordering::Relaxed) {
+            refuse("MPI was called by a second process of a rank: expected one process that calls MPI");
+        }
         if attached() {
             refuse("MPI was called by a second thread: expected calls by one thread (MPI_THREAD_FUNNELED)");
         }
@@ -292,22 +345,32 @@ fn connect() {
     else {
         refuse("this MPI library belongs to mcpsim: start the program with mcpsim");
     };
-    let rank: Rank = rank;
-    let (area, text) = memory::open(&path, rank).unwrap_or_else(|error| refuse(&format!("{path}: {error}")));
-    let job = RankSetup::read(&text).ok_or_else(|| "unknown format of the run's description".to_owned());
-    let job = job.and_then(|setup| setup.job()).unwrap_or_else(|what| refuse(&what));
+    let opened = OpenedMemory::new(&path).unwrap_or_else(|error| refuse(&format!("{path}: {error}")));
+    let setup = RankSetup::read(&opened.setup).unwrap_or_else(|| refuse("unknown format of the run's description"));
+    let job = setup.job().unwrap_or_else(|what| refuse(&what));
+    let rank: Rank = fork_ranks(&opened, &setup, &job, rank)
+        .unwrap_or_else(|error| refuse(&format!("cannot open the streams of a rank: {error}")));
+    let area = opened.area(rank).unwrap_or_else(|error| refuse(&format!("cannot share memory with mcpsim: {error}")));
+    drop(opened);
+    let owner = std::process::id();
+    if let Err(other) = area.control().process.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Acquire) {
+        refuse(match other == owner {
+            true => "a process of a rank uses two MPI libraries or programs: expected one program with one MPI library",
+            false => "MPI was called by a second process of a rank: expected one process that calls MPI",
+        });
+    }
+    area.control().library.store(own_library(), Ordering::Relaxed);
+    if setup.debugged == Some(rank) {
+        wait_for_debugger(rank);
+    }
     let process: &'static MpiProcess = Box::leak(Box::new(MpiProcess::new(Process::new(Arc::new(job), rank))));
     process.own_stack.set(own_stack());
     let outbox = BoxWriter::new(area.outbox(), area.room(), 0);
-    let owner = std::process::id();
-    if area.control().process.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Acquire).is_err() {
-        refuse("MPI was called by a second process of a rank: expected one process that calls MPI");
-    }
     let connection: &'static mut Connection = Box::leak(Box::new(Connection {
         area,
         outbox,
         process,
-        owner,
+        is_busy: false,
         function: "",
         free: Vec::new(),
         requests: 0,
@@ -316,11 +379,13 @@ fn connect() {
         reply: OwnReply { clock: process.clock.get(), kind: OwnReplyKind::Begin },
         has_ended: false,
     }));
-    // SAFETY: the functions are called with valid arguments. The connection lives as long as the process.
+    CONNECTION.store(std::ptr::from_mut(connection), Ordering::Release);
+    // SAFETY: the functions are called with valid arguments.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        on_exit(ended, std::ptr::from_mut(connection).cast());
+        libc::pthread_atfork(None, None, Some(forked));
     }
+    crashed::watch(report_crash);
     run_as(process);
     connection.exchange();
     process.clock.set(connection.reply.clock);
@@ -344,17 +409,50 @@ fn own_stack() -> (usize, usize) {
     (start as usize, start as usize + size)
 }
 
-unsafe extern "C" {
-    /// Registers a function that receives the exit code of the process at its end.
-    fn on_exit(function: unsafe extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+/// Returns the number of the MPI library in [`MpiLibrary::ALL`] plus one.
+fn own_library() -> u32 {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: the result has room, and its texts are valid while the library is loaded.
+    let path = unsafe {
+        if libc::dladdr(own_library as *const () as *const _, found.as_mut_ptr()) == 0 {
+            return 0;
+        }
+        CStr::from_ptr(found.assume_init().dli_fname).to_string_lossy()
+    };
+    let index = MpiLibrary::ALL.iter().position(|library| path.ends_with(library.file()));
+    index.map_or(0, |index| index as u32 + 1)
+}
+
+/// Waits until a debugger is attached to the process.
+fn wait_for_debugger(rank: Rank) {
+    let process = std::process::id();
+    let line = format!("rank {rank} waits for a debugger: gdb -p {process}\n");
+    let is_traced = || {
+        let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        text.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|number| number.trim() != "0"))
+    };
+    // SAFETY: the text has the stated length. Any process of the user may attach to this one.
+    unsafe {
+        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
+        libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+    }
+    while !is_traced() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // SAFETY: the debugger stops the process at this signal.
+    unsafe { libc::raise(libc::SIGTRAP) };
 }
 
 /// Reports the end of the rank to the simulator. The process then serves one-sided operations until the run ends.
-unsafe extern "C" fn ended(code: c_int, connection: *mut c_void) {
-    // SAFETY: `connect` registered the function with a connection, which is never freed.
-    let connection = unsafe { &mut *connection.cast::<Connection>() };
+extern "C" fn ended(code: c_int) {
+    let connection = CONNECTION.load(Ordering::Acquire);
+    if connection.is_null() {
+        return;
+    }
+    // SAFETY: the connection is never freed. A process that the rank has forked has none.
+    let connection = unsafe { &mut *connection };
     let p = connection.process();
-    if connection.has_ended || connection.owner != std::process::id() {
+    if connection.has_ended {
         return;
     }
     run_as(p);

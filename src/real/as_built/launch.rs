@@ -2,47 +2,27 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mcpsim_core::engine::{PreparedRun, RankPrograms, RunResult};
-use mcpsim_core::rank::{FailureKind, Program, ProgramError, Rank};
+use mcpsim_core::rank::{Program, Rank};
 
-use super::memory::{self, RankMemory};
+use super::children::{RankProcesses, StartedProcess, input_of_terminal};
+use super::foreign::MpiLibrary;
+use super::memory::{self, Area, RankMemory, StartDecision};
+use super::output::{OutputPipes, OutputThread};
 use super::remote::RemoteProgram;
-use super::setup::RankSetup;
-use crate::loader::STUB;
-use crate::process::{Job, Stream, launched_environment};
+use super::setup::{PLACE, RankSetup, START, VARIABLES, place};
+use crate::process::{Job, StartMethod, launched_environment, launched_variables};
 
 /// Time after the run in which processes can end by themselves.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// An MPI library that mcpsim can replace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MpiLibrary {
-    /// Open MPI 4.
-    OpenMpi,
-    /// MPICH and libraries with its binary interface.
-    Mpich,
-}
-
-impl MpiLibrary {
-    /// Returns the library with the file name `name`, if mcpsim can replace it.
-    pub fn named(name: &str) -> Option<MpiLibrary> {
-        match name {
-            "libmpi.so.40" => Some(MpiLibrary::OpenMpi),
-            "libmpi.so.12" | "libmpich.so.12" => Some(MpiLibrary::Mpich),
-            _ => None,
-        }
-    }
-}
 
 /// File names of the libraries that processes of ranks load. The first one is preloaded.
 const FILES: [&str; 3] = ["libmcpsim_preload.so", "libmcpsim_openmpi.so", "libmcpsim_mpich.so"];
@@ -55,7 +35,7 @@ fn library_directory() -> Result<PathBuf, LaunchError> {
     let all: Vec<PathBuf> = named.into_iter().chain(beside).collect();
     let missing = |place: &PathBuf| FILES.into_iter().find(|file| !place.join(file).is_file());
     match all.iter().find(|place| missing(place).is_none()) {
-        Some(place) => std::path::absolute(place).map_err(|error| LaunchError::System { rank: None, error }),
+        Some(place) => std::path::absolute(place).map_err(LaunchError::System),
         None => Err(LaunchError::NoLibrary { name: all.first().and_then(missing).unwrap_or(FILES[0]) }),
     }
 }
@@ -71,13 +51,28 @@ pub enum LaunchError {
         /// File name of the library.
         name: &'static str,
     },
-    /// The system refuses memory or a process.
-    System {
+    /// The system refuses a process.
+    Process {
+        /// Program that could not be started.
+        program: PathBuf,
         /// Rank whose process could not be started.
-        rank: Option<Rank>,
+        rank: Rank,
         /// Error of the system.
         error: std::io::Error,
     },
+    /// The system refuses memory, a pipe or a thread.
+    System(std::io::Error),
+    /// A limit of the system is too low for the ranks.
+    Limit {
+        /// Number of ranks.
+        ranks: usize,
+        /// Limited quantity and its limit.
+        what: String,
+        /// Way to change the limit.
+        advice: &'static str,
+    },
+    /// The program cannot start by `--start fork`.
+    CannotFork(&'static str),
 }
 
 impl std::fmt::Display for LaunchError {
@@ -86,149 +81,42 @@ impl std::fmt::Display for LaunchError {
             LaunchError::NoLibrary { name } => write!(
                 f,
                 "{name} is missing: expected it beside the mcpsim executable, in ../lib/mcpsim, or in the directory \
-                 that the environment variable {LIBRARIES} names"
+                 that the environment variable {LIBRARIES} names; cargo install does not install it: run cargo build \
+                 --release --workspace in the sources of mcpsim, and name the directory target/release"
             ),
-            LaunchError::System { rank: Some(rank), error } => {
-                write!(f, "cannot start the process of rank {rank}: {error}")
+            LaunchError::Process { program, rank, error } => {
+                write!(f, "cannot start {} as the process of rank {rank}: {error}", program.display())?;
+                match error.kind() {
+                    std::io::ErrorKind::PermissionDenied => {
+                        write!(f, ": expected an executable file on a file system without the option noexec")
+                    }
+                    std::io::ErrorKind::WouldBlock => {
+                        write!(f, ": expected more permitted processes (ulimit -u), or fewer ranks")
+                    }
+                    _ => Ok(()),
+                }
             }
-            LaunchError::System { rank: None, error } => write!(f, "cannot share memory with processes: {error}"),
+            LaunchError::System(error) if error.kind() == std::io::ErrorKind::OutOfMemory => write!(
+                f,
+                "cannot share memory with the processes of ranks: {error}: expected a larger address space (ulimit \
+                 -v), or fewer ranks"
+            ),
+            LaunchError::System(error) => write!(f, "cannot share memory and pipes with processes: {error}"),
+            LaunchError::Limit { ranks, what, advice } => {
+                write!(f, "{ranks} ranks as processes: the system permits {what}: {advice}")
+            }
+            LaunchError::CannotFork(reason) => {
+                write!(f, "--start fork: {reason}: expected --start exec, which starts the program once per rank")
+            }
         }
     }
 }
 
 impl std::error::Error for LaunchError {}
 
-/// Returns the names of the libraries that the program with the content `data` needs.
-fn needed(data: &[u8]) -> Option<Vec<String>> {
-    use object::read::elf::{Dyn, FileHeader};
-    let header = object::elf::FileHeader64::<object::Endianness>::parse(data).ok()?;
-    let endian = header.endian().ok()?;
-    if header.e_machine(endian) != object::elf::EM_X86_64 {
-        return None;
-    }
-    let sections = header.sections(endian, data).ok()?;
-    let (entries, link) = sections.dynamic(endian, data).ok()??;
-    let strings = sections.strings(endian, data, link).ok()?;
-    let is_name = |entry: &&object::elf::Dyn64<object::Endianness>| entry.d_tag(endian) == object::elf::DT_NEEDED;
-    let names = entries.iter().filter(is_name);
-    let text = |entry: &object::elf::Dyn64<object::Endianness>| {
-        Some(String::from_utf8_lossy(entry.string(endian, strings).ok()?).into_owned())
-    };
-    Some(names.filter_map(text).collect())
-}
-
-/// Execution of a program file that `mcpsim cc` has not built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ForeignProgram {
-    /// The program is linked with an MPI library that mcpsim can replace.
-    Linked(MpiLibrary),
-    /// The program may load an MPI library or start a program that does: a script, an interpreter or a launcher.
-    Launcher,
-    /// The program cannot run as processes.
-    Unsupported,
-}
-
-impl ForeignProgram {
-    /// Returns the execution of a program file with the content `data`.
-    pub fn of(data: &[u8]) -> ForeignProgram {
-        if data.starts_with(b"#!") {
-            return ForeignProgram::Launcher;
-        }
-        let Some(names) = needed(data) else { return ForeignProgram::Unsupported };
-        if let Some(library) = names.iter().find_map(|name| MpiLibrary::named(name)) {
-            return ForeignProgram::Linked(library);
-        }
-        // The Fortran libraries of an MPI library have names of their own and need that library.
-        let is_other = |name: &String| name.starts_with("libmpi.so") || name.starts_with(STUB);
-        if names.iter().any(is_other) { ForeignProgram::Unsupported } else { ForeignProgram::Launcher }
-    }
-}
-
-/// The processes of a job's ranks.
-pub struct RankProcesses(Vec<Mutex<RankProcess>>);
-
-struct RankProcess {
-    child: Child,
-    status: Option<ExitStatus>,
-}
-
-impl RankProcess {
-    fn status(&mut self) -> Option<ExitStatus> {
-        if self.status.is_none() {
-            self.status = self.child.try_wait().ok().flatten();
-        }
-        self.status
-    }
-}
-
-impl RankProcesses {
-    fn of(&self, rank: Rank) -> std::sync::MutexGuard<'_, RankProcess> {
-        self.0[rank as usize].lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the process of a rank at once.
-    pub(super) fn kill(&self, rank: Rank) {
-        // A process that has ended already needs no signal.
-        let _ = self.of(rank).child.kill();
-    }
-
-    /// Returns the error of a rank whose process has ended without a report. `attached` is the identifier of the
-    /// process that has connected as the rank, or 0.
-    pub(super) fn ended(&self, rank: Rank, attached: u32) -> Option<ProgramError> {
-        let mut of = self.of(rank);
-        let status = of.status();
-        let is_own = attached == 0 || attached == of.child.id();
-        // SAFETY: signal 0 only asks whether the process exists.
-        let exists = !is_own && unsafe { libc::kill(attached as i32, 0) } == 0;
-        if exists || (is_own && status.is_none()) {
-            return None;
-        }
-        let (kind, what) = match status.and_then(|status| status.signal()) {
-            Some(signal) => (FailureKind::Crashed { signal }, "the process of the rank got a signal".to_owned()),
-            None => {
-                let code = status.and_then(|status| status.code()).unwrap_or(1);
-                let what = match attached {
-                    0 => {
-                        "without a call of an MPI function that mcpsim replaces: expected a program, or a program that \
-                          it starts, that loads the shared library of Open MPI 4 or MPICH and calls MPI_Init"
-                    }
-                    _ => "without MPI_Finalize",
-                };
-                (FailureKind::Exited { code }, what.to_owned())
-            }
-        };
-        Some(ProgramError { kind, place: String::new(), what })
-    }
-}
-
-/// Restores the cores of a thread when it is dropped.
-pub struct Pinned(libc::cpu_set_t);
-
-impl Pinned {
-    /// Restricts the current thread, and the threads and processes that it starts, to one of its cores. Simulator and
-    /// ranks alternate, so one core is enough. A process wakes up on the same core in a tenth of the time.
-    pub fn to_one_core() -> Option<Pinned> {
-        // SAFETY: zero is a valid set, and the calls get sets of the stated size.
-        unsafe {
-            let mut before: libc::cpu_set_t = std::mem::zeroed();
-            if libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut before) != 0 {
-                return None;
-            }
-            let cores: Vec<usize> =
-                (0..libc::CPU_SETSIZE as usize).filter(|&core| libc::CPU_ISSET(core, &before)).collect();
-            // Concurrent runs use different cores.
-            let core = *cores.get(std::process::id() as usize % cores.len().max(1))?;
-            let mut one: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(core, &mut one);
-            (libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one) == 0).then_some(Pinned(before))
-        }
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // SAFETY: the set has the stated size.
-        unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &self.0) };
+impl From<std::io::Error> for LaunchError {
+    fn from(error: std::io::Error) -> LaunchError {
+        LaunchError::System(error)
     }
 }
 
@@ -239,17 +127,61 @@ pub struct Launcher<'a> {
     /// True if the program itself is linked with an MPI library.
     pub is_linked: bool,
     /// Description of the run.
-    pub setup: &'a RankSetup,
+    pub setup: RankSetup,
     /// The job, without loaded code.
     pub job: Arc<Job>,
+    /// Ranks that this host process starts.
+    pub ranks: Vec<Rank>,
+    /// Start of the processes.
+    pub start: StartMethod,
 }
 
 /// Started processes. They end when this value is dropped.
 pub struct Launched {
-    file: RankMemory,
+    areas: Vec<Mutex<Option<Area>>>,
     processes: Arc<RankProcesses>,
     job: Arc<Job>,
-    output: Option<JoinHandle<()>>,
+    _output: OutputThread,
+}
+
+/// Raises the limit of open files to its greatest permitted value and returns it.
+fn open_files() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the values are valid.
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit);
+        limit.rlim_cur = limit.rlim_max;
+        libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+    }
+    limit.rlim_cur
+}
+
+/// Returns the number of further processes that the control group of this process permits.
+fn further_processes() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let number = |name| -> Option<u64> {
+        std::fs::read_to_string(format!("/sys/fs/cgroup{group}/{name}")).ok()?.trim().parse().ok()
+    };
+    Some(number("pids.max")?.saturating_sub(number("pids.current")?))
+}
+
+/// Checks the limits of the system for `ranks` processes.
+fn check_limits(ranks: usize) -> Result<(), LaunchError> {
+    let limit = |what, advice| Err(LaunchError::Limit { ranks, what, advice });
+    let files = open_files();
+    if files < 2 * ranks as u64 + 64 {
+        return limit(format!("{files} open files"), "expected at least two per rank (ulimit -n)");
+    }
+    let numbers = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok().and_then(|text| text.trim().parse().ok());
+    if numbers.is_some_and(|numbers: u64| numbers < ranks as u64 + 64) {
+        return limit(format!("{} processes", numbers.unwrap_or(0)), "expected a greater kernel.pid_max");
+    }
+    if further_processes().is_some_and(|further| further < ranks as u64 + 2) {
+        let further = further_processes().unwrap_or(0);
+        return limit(format!("{further} further processes"), "expected a greater limit of the container or session");
+    }
+    Ok(())
 }
 
 impl Launcher<'_> {
@@ -257,54 +189,77 @@ impl Launcher<'_> {
     ///
     /// # Errors
     /// The library is missing, or the system refuses memory or a process.
-    pub fn start(self) -> Result<Launched, LaunchError> {
+    pub fn start(mut self) -> Result<Launched, LaunchError> {
         let libraries = library_directory()?;
-        let ranks = self.job.size();
-        let system = |rank| move |error| LaunchError::System { rank, error };
-        let file = RankMemory::new(ranks, &self.setup.text()).map_err(system(None))?;
-        let (mut processes, mut pipes) = (Vec::new(), Vec::new());
-        for rank in 0..ranks {
-            let started = self.command(rank, &file, &libraries).spawn();
-            let mut child = match started {
-                Ok(child) => child,
-                Err(error) => {
-                    drop(Launched { file, processes: Arc::new(RankProcesses(processes)), job: self.job, output: None });
-                    return Err(LaunchError::System { rank: Some(rank), error });
-                }
-            };
-            pipes.extend(child.stdout.take().map(|pipe| (rank, Stream::Out, OwnedFd::from(pipe))));
-            pipes.extend(child.stderr.take().map(|pipe| (rank, Stream::Err, OwnedFd::from(pipe))));
-            processes.push(Mutex::new(RankProcess { child, status: None }));
+        check_limits(self.ranks.len())?;
+        let pipes: Vec<OutputPipes> =
+            self.ranks.iter().map(|&rank| OutputPipes::new(rank)).collect::<std::io::Result<_>>()?;
+        self.setup.pipes = self.ranks.iter().zip(&pipes).map(|(&rank, pipes)| (rank, pipes.numbers())).collect();
+        let memory = Arc::new(RankMemory::new(self.job.size(), &self.setup.text())?);
+        let mut areas: Vec<Mutex<Option<Area>>> = (0..self.job.size()).map(|_| Mutex::new(None)).collect();
+        for &rank in &self.ranks {
+            areas[rank as usize] = Mutex::new(Some(memory.area(rank)?));
         }
-        let job = self.job.clone();
-        let output = std::thread::Builder::new().name("output".to_owned()).spawn(move || forward(&job, pipes));
-        let output = Some(output.map_err(system(None))?);
-        Ok(Launched { file, processes: Arc::new(RankProcesses(processes)), job: self.job, output })
+        let mut processes = RankProcesses::new(memory, self.job.size())?;
+        let may_fork = self.start != StartMethod::Exec && (self.start == StartMethod::Fork || self.ranks.len() > 1);
+        for (index, (&rank, pipes)) in self.ranks.iter().zip(&pipes).enumerate() {
+            let is_first = may_fork && index == 0;
+            let mut command = self.command(rank, &processes, &libraries, is_first)?;
+            let [out, err] = pipes.streams()?;
+            let started = command.stdout(out).stderr(err).spawn();
+            let refused = |error| LaunchError::Process { program: self.program.to_owned(), rank, error };
+            processes.add(rank, StartedProcess::new(started.map_err(refused)?));
+            if is_first {
+                match wait_for_decision(&processes) {
+                    StartDecision::Forked => {
+                        processes.first = Some(rank);
+                        break;
+                    }
+                    StartDecision::Refused => {
+                        let (rank, error) = processes.memory.table().refused();
+                        return Err(LaunchError::Process { program: self.program.to_owned(), rank, error });
+                    }
+                    other => match other.reason() {
+                        Some(reason) if self.start == StartMethod::Fork => {
+                            return Err(LaunchError::CannotFork(reason));
+                        }
+                        _ => {}
+                    },
+                }
+            }
+        }
+        let output = OutputThread::new(self.job.clone(), pipes)?;
+        Ok(Launched { areas, processes: Arc::new(processes), job: self.job, _output: output })
     }
 
-    /// Returns the name of the rank's node, its number of processors, the rank's first processor and the number of the
-    /// rank's processors.
-    fn place(&self, rank: Rank) -> String {
-        let (job, site) = (&self.job, self.job.sites[rank as usize]);
-        let shape = job.platform.shape;
-        let processors = job.platform.most_ranks() / shape.nodes;
-        let first = site.cmp * shape.cores + site.core;
-        let earlier = job.sites[..rank as usize].iter().filter(|other| **other == site).count() as u32;
-        // The second hardware threads of the cores follow all the first ones.
-        let thread = earlier % (processors / shape.cores_in_node() as u32).max(1);
-        format!("node{} {processors} {} 1", site.node, thread * shape.cores_in_node() as u32 + first)
-    }
-
-    fn command(&self, rank: Rank, file: &RankMemory, libraries: &Path) -> Command {
+    fn command(
+        &self,
+        rank: Rank,
+        processes: &RankProcesses,
+        libraries: &Path,
+        may_fork: bool,
+    ) -> Result<Command, LaunchError> {
         let program = &self.job.programs[self.job.program_number(rank)];
         let mut command = Command::new(self.program);
         let words: Vec<&OsStr> = program.arguments.iter().map(|word| OsStr::from_bytes(word.to_bytes())).collect();
         command.arg0(words[0]).args(&words[1..]).env_clear();
+        let mut variables = OsString::new();
+        let own: Vec<_> = launched_variables(&self.job, rank).collect();
         for entry in launched_environment(&self.job, rank) {
+            let is_own = own.contains(&entry);
             let entry = entry.to_bytes();
             let split = entry.iter().position(|&byte| byte == b'=').unwrap_or(entry.len());
             let value = entry.get(split + 1..).unwrap_or_default();
-            command.env(OsStr::from_bytes(&entry[..split]), OsStr::from_bytes(value));
+            // A process that may fork all ranks gets the variables of its rank only if it reads them.
+            if is_own && may_fork {
+                variables.push(OsStr::from_bytes(entry));
+                variables.push("\n");
+            } else {
+                command.env(OsStr::from_bytes(&entry[..split]), OsStr::from_bytes(value));
+            }
+        }
+        if may_fork {
+            command.env(START, "fork").env(VARIABLES, variables);
         }
         let own = libraries.join(FILES[0]);
         for name in ["LD_PRELOAD", "LD_AUDIT"] {
@@ -318,13 +273,17 @@ impl Launcher<'_> {
         if self.is_linked {
             command.env("MCPSIM_LINKED", "1");
         }
-        command.env("MCPSIM_LIBRARY_DIRECTORY", libraries).env("MCPSIM_PLACE", self.place(rank));
-        command.env(memory::FILE, file.path()).env(memory::RANK, rank.to_string());
+        command.env("MCPSIM_LIBRARY_DIRECTORY", libraries).env(PLACE, place(&self.job, rank));
+        command.env(memory::FILE, processes.memory.path()).env(memory::RANK, rank.to_string());
         if let Some(directory) = &program.directory {
             command.current_dir(OsStr::from_bytes(directory.to_bytes()));
         }
-        command.stdin(if rank == 0 { Stdio::inherit() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(match rank {
+            0 if std::io::stdin().is_terminal() => Stdio::from(input_of_terminal()?),
+            0 => Stdio::inherit(),
+            _ => Stdio::null(),
+        });
+        command.process_group(processes.group.id());
         let simulator = std::process::id();
         // SAFETY: the function makes only system calls.
         unsafe {
@@ -336,7 +295,18 @@ impl Launcher<'_> {
                 Ok(())
             });
         }
-        command
+        Ok(command)
+    }
+}
+
+/// Waits until the first process has called MPI or has ended.
+fn wait_for_decision(processes: &RankProcesses) -> StartDecision {
+    loop {
+        let decision = processes.memory.table().decision();
+        if decision != StartDecision::Undecided || processes.have_ended() {
+            return decision;
+        }
+        std::thread::sleep(Duration::from_micros(200));
     }
 }
 
@@ -352,77 +322,24 @@ impl RankPrograms for Launched {
 
 impl Launched {
     fn rank(&self, rank: Rank) -> RemoteProgram {
-        let area = self.file.area(rank).unwrap_or_else(|error| panic!("no address space for rank {rank}: {error}"));
+        let area = self.areas[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).take();
+        let area = area.expect("the engine creates each rank of this host process once");
         RemoteProgram::new(rank, area, self.processes.clone(), self.job.clone())
+    }
+
+    /// Returns the MPI library that the processes have called.
+    pub fn library(&self) -> Option<MpiLibrary> {
+        self.processes.library()
     }
 }
 
 impl Drop for Launched {
     fn drop(&mut self) {
         let start = Instant::now();
-        for process in &self.processes.0 {
-            let mut process = process.lock().unwrap_or_else(PoisonError::into_inner);
-            while process.status().is_none() && start.elapsed() < PATIENCE {
-                std::thread::sleep(Duration::from_micros(500));
-            }
-            if process.status().is_none() {
-                let _ = process.child.kill();
-                process.status = process.child.wait().ok();
-            }
+        while !self.processes.have_ended() && start.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_micros(500));
         }
-        if let Some(output) = self.output.take() {
-            let _ = output.join();
-        }
-    }
-}
-
-/// Bytes of a stream that do not end a line yet.
-struct PendingOutput {
-    rank: Rank,
-    stream: Stream,
-    pipe: Option<std::fs::File>,
-    line: Vec<u8>,
-}
-
-/// Forwards the output of processes in whole lines until all pipes are closed.
-fn forward(job: &Job, pipes: Vec<(Rank, Stream, OwnedFd)>) {
-    let mut all: Vec<PendingOutput> = pipes
-        .into_iter()
-        .map(|(rank, stream, pipe)| PendingOutput { rank, stream, pipe: Some(pipe.into()), line: Vec::new() })
-        .collect();
-    let mut bytes = vec![0; 64 << 10];
-    loop {
-        let mut polled: Vec<libc::pollfd> = Vec::new();
-        let mut indices = Vec::new();
-        for (index, pending) in all.iter().enumerate() {
-            if let Some(pipe) = &pending.pipe {
-                polled.push(libc::pollfd { fd: pipe.as_raw_fd(), events: libc::POLLIN, revents: 0 });
-                indices.push(index);
-            }
-        }
-        if polled.is_empty() {
-            return;
-        }
-        // SAFETY: the list has the stated length.
-        unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) };
-        for (index, _) in indices.iter().zip(&polled).filter(|(_, polled)| polled.revents != 0) {
-            let pending = &mut all[*index];
-            let Some(pipe) = &mut pending.pipe else { continue };
-            let count = match pipe.read(&mut bytes) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                read => read.unwrap_or(0),
-            };
-            let before = pending.line.len();
-            pending.line.extend_from_slice(&bytes[..count]);
-            let whole = bytes[..count].iter().rposition(|&byte| byte == b'\n').map_or(0, |at| before + at + 1);
-            let end = if count == 0 { pending.line.len() } else { whole };
-            if end > 0 {
-                job.output.write(pending.rank, pending.stream, &pending.line[..end]);
-                pending.line.drain(..end);
-            }
-            if count == 0 {
-                pending.pipe = None;
-            }
-        }
+        // Processes that ranks have started in the background end here too.
+        self.processes.end();
     }
 }

@@ -1,7 +1,7 @@
 //! Memory that the processes of ranks share with the simulator: an unnamed file with one area per rank.
 //!
 //! ```text
-//!   header │ setup text │ area of rank 0: control, calls (outbox), replies (inbox) │ area of rank 1 │ …
+//!   header │ states of processes │ setup text │ area of rank 0: control, calls (outbox), replies (inbox) │ area of rank 1 │ …
 //! ```
 //!
 //! Areas are sparse: only pages that have been written use memory.
@@ -18,10 +18,12 @@ pub const FILE: &str = "MCPSIM_SHARED_FILE";
 /// Environment variable with the rank.
 pub const RANK: &str = "MCPSIM_SHARED_RANK";
 /// First word of the shared file. It changes with the layout of the file and of the messages in it.
-const MARK: u64 = 0x6d63_7073_696d_0001;
+const MARK: u64 = 0x6d63_7073_696d_0002;
 const PAGE: u64 = 4096;
 /// Greatest size in bytes of an outbox or inbox.
 const MOST_ROOM: u64 = 4 << 30;
+/// Least size in bytes of an outbox or inbox.
+const LEAST_ROOM: u64 = 1 << 20;
 /// Greatest total size of the areas in bytes.
 const MOST_MEMORY: u64 = 16 << 40;
 /// Bytes of a box whose pages are kept after use. Further pages are returned to the system.
@@ -42,9 +44,61 @@ struct MemoryHeader {
     mark: u64,
     ranks: u32,
     simulator: u32,
-    setup: u64,
+    /// Position and length of the setup text.
+    setup: [u64; 2],
     areas: u64,
     room: u64,
+    /// Decision of the first process about the start of the ranks, see [`StartDecision`].
+    decision: AtomicU32,
+    /// Rank and error number of a process that the first process could not start.
+    failed: [AtomicU32; 2],
+}
+
+/// State of a rank's process that the first process has forked.
+#[repr(C)]
+struct ForkedState {
+    process: AtomicU32,
+    /// Wait status of the process plus one after its end, else 0.
+    status: AtomicU32,
+}
+
+/// Decision of the first process at its first MPI call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum StartDecision {
+    /// The process has not called MPI yet.
+    Undecided = 0,
+    /// The process has forked all ranks.
+    Forked,
+    /// The system refused a process.
+    Refused,
+    /// The process is rank 0, because it has several threads.
+    HasThreads,
+    /// The process is rank 0, because it has an open file, whose position forked processes would share.
+    HasFiles,
+    /// The process is rank 0, because it has read an environment variable whose value depends on the rank.
+    HasReadRank,
+    /// The process is rank 0, because another process than mcpsim has started it.
+    HasLauncher,
+}
+
+impl StartDecision {
+    fn from_word(word: u32) -> StartDecision {
+        use StartDecision::{Forked, HasFiles, HasLauncher, HasReadRank, HasThreads, Refused, Undecided};
+        let all = [Undecided, Forked, Refused, HasThreads, HasFiles, HasReadRank, HasLauncher];
+        all.into_iter().find(|of| *of as u32 == word).unwrap_or(Undecided)
+    }
+
+    /// Returns the reason why the process has not forked the ranks.
+    pub fn reason(self) -> Option<&'static str> {
+        match self {
+            StartDecision::Undecided | StartDecision::Forked | StartDecision::Refused => None,
+            StartDecision::HasThreads => Some("the program has several threads at MPI_Init"),
+            StartDecision::HasFiles => Some("the program has an open file at MPI_Init"),
+            StartDecision::HasReadRank => Some("the program reads a variable of a launcher before MPI_Init"),
+            StartDecision::HasLauncher => Some("a launcher or script starts the process that calls MPI_Init"),
+        }
+    }
 }
 
 /// Control block of a rank's area.
@@ -53,6 +107,10 @@ pub struct Control {
     turn: AtomicU32,
     /// Identifier of the process, or 0 before MPI_Init.
     pub process: AtomicU32,
+    /// Number of the MPI library in [`super::MpiLibrary::ALL`] plus one, or 0 before MPI_Init.
+    pub library: AtomicU32,
+    /// 1 after a crash of the rank's code, 2 after a crash in an MPI function.
+    pub crashed: AtomicU32,
     /// Number of bytes of calls in the outbox.
     pub written: AtomicU64,
     /// Number of bytes in the inbox.
@@ -90,8 +148,95 @@ fn map(file: &File, offset: u64, size: u64) -> io::Result<*mut u8> {
 /// The shared file of the simulator.
 pub struct RankMemory {
     file: File,
+    table: SharedTable,
     areas: u64,
     room: u64,
+}
+
+/// Mapping of the header and of the states of processes.
+pub struct SharedTable {
+    at: *mut u8,
+    size: u64,
+}
+
+// SAFETY: all values that change are atomic.
+unsafe impl Send for SharedTable {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for SharedTable {}
+
+impl Drop for SharedTable {
+    fn drop(&mut self) {
+        // SAFETY: the mapping belongs to this value.
+        unsafe { libc::munmap(self.at.cast(), self.size as usize) };
+    }
+}
+
+impl SharedTable {
+    fn header(&self) -> &MemoryHeader {
+        // SAFETY: the mapping begins with the header.
+        unsafe { &*self.at.cast() }
+    }
+
+    fn state(&self, rank: u32) -> &ForkedState {
+        assert!(rank < self.header().ranks, "the table has one entry per rank");
+        // SAFETY: the states of the ranks follow the page of the header.
+        unsafe { &*self.at.add(PAGE as usize).cast::<ForkedState>().add(rank as usize) }
+    }
+
+    /// Returns the decision of the first process.
+    pub fn decision(&self) -> StartDecision {
+        StartDecision::from_word(self.header().decision.load(Ordering::Acquire))
+    }
+
+    /// Stores the decision of the first process.
+    pub fn decide(&self, decision: StartDecision) {
+        self.header().decision.store(decision as u32, Ordering::Release);
+    }
+
+    /// Stores the rank whose process the system has refused, and the error number.
+    pub fn refuse(&self, rank: u32, number: i32) {
+        let failed = &self.header().failed;
+        failed[0].store(rank, Ordering::Relaxed);
+        failed[1].store(number as u32, Ordering::Relaxed);
+        self.decide(StartDecision::Refused);
+    }
+
+    /// Returns the rank whose process the system has refused, and the error.
+    pub fn refused(&self) -> (u32, io::Error) {
+        let [rank, number] = [0, 1].map(|index| self.header().failed[index].load(Ordering::Relaxed));
+        (rank, io::Error::from_raw_os_error(number as i32))
+    }
+
+    /// Stores the identifier of a rank's forked process.
+    pub fn set_process(&self, rank: u32, process: u32) {
+        self.state(rank).process.store(process, Ordering::Release);
+    }
+
+    /// Returns the identifier of a rank's forked process, or 0.
+    pub fn process(&self, rank: u32) -> u32 {
+        self.state(rank).process.load(Ordering::Acquire)
+    }
+
+    /// Stores the wait status of a rank's forked process.
+    pub fn set_status(&self, rank: u32, status: i32) {
+        self.state(rank).status.store((status as u32).wrapping_add(1), Ordering::Release);
+    }
+
+    /// Returns the wait status of a rank's forked process after its end.
+    pub fn status(&self, rank: u32) -> Option<i32> {
+        Some(self.state(rank).status.load(Ordering::Acquire).checked_sub(1)? as i32)
+    }
+}
+
+/// Returns the size of an outbox or inbox. Processes with a limit of their address space get small boxes.
+fn room(ranks: u32) -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the result has room.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0 && limit.rlim_cur != libc::RLIM_INFINITY;
+    let ranks = u64::from(ranks.max(1));
+    let room = (MOST_MEMORY / ranks / 2).min(MOST_ROOM);
+    let room = if known { room.min(limit.rlim_cur / ranks / 8) } else { room };
+    room.max(LEAST_ROOM) / PAGE * PAGE
 }
 
 impl RankMemory {
@@ -108,19 +253,31 @@ impl RankMemory {
             }
             File::from_raw_fd(descriptor)
         };
-        let room = (MOST_MEMORY / u64::from(ranks.max(1)) / 2).min(MOST_ROOM) / PAGE * PAGE;
-        let areas = (PAGE + setup.len() as u64).next_multiple_of(PAGE);
+        let room = room(ranks);
+        let text = PAGE + u64::from(ranks) * size_of::<ForkedState>() as u64;
+        let areas = (text + setup.len() as u64).next_multiple_of(PAGE);
         file.set_len(areas + area_size(room) * u64::from(ranks))?;
-        let header =
-            MemoryHeader { mark: MARK, ranks, simulator: std::process::id(), setup: setup.len() as u64, areas, room };
-        let at = map(&file, 0, areas)?;
-        // SAFETY: the mapping has room for the header, one page long, and the text behind it.
+        let table = SharedTable { at: map(&file, 0, areas)?, size: areas };
+        // SAFETY: the mapping has room for the header, the states of the processes, and the text behind them.
         unsafe {
-            at.cast::<MemoryHeader>().write(header);
-            std::ptr::copy_nonoverlapping(setup.as_ptr(), at.add(PAGE as usize), setup.len());
-            libc::munmap(at.cast(), areas as usize);
+            table.at.cast::<MemoryHeader>().write(MemoryHeader {
+                mark: MARK,
+                ranks,
+                simulator: std::process::id(),
+                setup: [text, setup.len() as u64],
+                areas,
+                room,
+                decision: AtomicU32::new(0),
+                failed: [AtomicU32::new(0), AtomicU32::new(0)],
+            });
+            std::ptr::copy_nonoverlapping(setup.as_ptr(), table.at.add(text as usize), setup.len());
         }
-        Ok(RankMemory { file, areas, room })
+        Ok(RankMemory { file, table, areas, room })
+    }
+
+    /// Returns the header and the states of the processes.
+    pub fn table(&self) -> &SharedTable {
+        &self.table
     }
 
     /// Returns the path by which other processes open the file.
@@ -138,29 +295,57 @@ impl RankMemory {
     }
 }
 
-/// Opens the shared file at `path` as the process of `rank`. Returns the rank's area and the setup text.
-///
-/// # Errors
-/// The file cannot be opened, or another version of mcpsim has written it.
-pub fn open(path: &str, rank: u32) -> io::Result<(Area, Vec<u8>)> {
-    let file = File::options().read(true).write(true).open(path)?;
-    let at = map(&file, 0, PAGE)?;
-    // SAFETY: the file begins with the header, and zero bytes are a header too.
-    let header = unsafe { at.cast::<MemoryHeader>().read() };
-    if header.mark != MARK || rank >= header.ranks {
-        return Err(io::Error::other("the library and the simulator are of different versions of mcpsim"));
+/// The shared file in the process of a rank.
+pub struct OpenedMemory {
+    file: File,
+    /// Header and states of the processes.
+    pub table: SharedTable,
+    /// Setup text.
+    pub setup: Vec<u8>,
+}
+
+impl OpenedMemory {
+    /// Opens the shared file at `path` in the process of a rank.
+    ///
+    /// # Errors
+    /// The file cannot be opened, or another version of mcpsim has written it.
+    pub fn new(path: &str) -> io::Result<OpenedMemory> {
+        let file = File::options().read(true).write(true).open(path)?;
+        let first = SharedTable { at: map(&file, 0, PAGE)?, size: PAGE };
+        let header = first.header();
+        if header.mark != MARK {
+            return Err(io::Error::other("the library and the simulator are of different versions of mcpsim"));
+        }
+        let table = SharedTable { at: map(&file, 0, header.areas)?, size: header.areas };
+        let [start, length] = header.setup;
+        // SAFETY: the setup text is within the mapping, and nothing changes it.
+        let setup = unsafe { std::slice::from_raw_parts(table.at.add(start as usize), length as usize) }.to_vec();
+        Ok(OpenedMemory { file, table, setup })
     }
-    let whole = map(&file, 0, header.areas)?;
-    // SAFETY: the setup text is behind the header, within the mapping.
-    let setup = unsafe { std::slice::from_raw_parts(whole.add(PAGE as usize), header.setup as usize) }.to_vec();
-    // SAFETY: nothing uses the two mappings any longer.
-    unsafe {
-        libc::munmap(at.cast(), PAGE as usize);
-        libc::munmap(whole.cast(), header.areas as usize);
+
+    /// Descriptor of the file.
+    pub fn descriptor(&self) -> i32 {
+        self.file.as_raw_fd()
     }
-    let size = area_size(header.room);
-    let area = map(&file, header.areas + size * u64::from(rank), size)?;
-    Ok((Area { at: area, room: header.room, simulator: header.simulator }, setup))
+
+    /// Identifier of the simulator's process.
+    pub fn simulator(&self) -> u32 {
+        self.table.header().simulator
+    }
+
+    /// Maps the area of `rank`.
+    ///
+    /// # Errors
+    /// The system has no address space for the area.
+    pub fn area(&self, rank: u32) -> io::Result<Area> {
+        let header = self.table.header();
+        if rank >= header.ranks {
+            return Err(io::Error::other("the run has no such rank"));
+        }
+        let size = area_size(header.room);
+        let at = map(&self.file, header.areas + size * u64::from(rank), size)?;
+        Ok(Area { at, room: header.room, simulator: header.simulator })
+    }
 }
 
 impl Area {

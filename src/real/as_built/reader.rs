@@ -17,6 +17,8 @@ pub struct BoxReader {
     /// Position of the next byte.
     pub next: u64,
     end: u64,
+    /// True if a value was read that is not in the box.
+    is_damaged: bool,
 }
 
 // SAFETY: a reader only reads plain memory.
@@ -25,7 +27,7 @@ unsafe impl Send for BoxReader {}
 impl BoxReader {
     /// Creates a reader of the bytes from `next` to `end` of the box that begins at `at`.
     pub fn new(at: *const u8, next: u64, end: u64) -> BoxReader {
-        BoxReader { at, next, end }
+        BoxReader { at, next, end, is_damaged: false }
     }
 
     /// Returns a reader of the bytes that are not yet read.
@@ -35,22 +37,26 @@ impl BoxReader {
 
     fn bytes(&mut self, count: u64) -> &[u8] {
         let start = self.next;
-        assert!(count <= self.end.saturating_sub(start), "the other process has damaged the shared memory");
+        if count > self.end.saturating_sub(start) {
+            self.is_damaged = true;
+            self.next = self.end;
+            return &[];
+        }
         self.next += count;
         // SAFETY: the range is within the box, and the other process does not write to it before it gets the turn.
         unsafe { std::slice::from_raw_parts(self.at.add(start as usize), count as usize) }
     }
 
     fn u8(&mut self) -> u8 {
-        self.bytes(1)[0]
+        self.bytes(1).first().copied().unwrap_or_default()
     }
 
     fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.bytes(4).try_into().expect("four bytes"))
+        self.bytes(4).try_into().map_or(0, u32::from_le_bytes)
     }
 
     fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.bytes(8).try_into().expect("eight bytes"))
+        self.bytes(8).try_into().map_or(0, u64::from_le_bytes)
     }
 
     fn sequence(&mut self) -> Vec<u8> {
@@ -62,9 +68,18 @@ impl BoxReader {
         String::from_utf8_lossy(&self.sequence()).into_owned()
     }
 
-    fn value<T: DeserializeOwned>(&mut self) -> T {
+    fn value<T: DeserializeOwned + Default>(&mut self) -> T {
         let length = self.u64();
-        postcard::from_bytes(self.bytes(length)).expect("both processes are of one version")
+        let read = postcard::from_bytes(self.bytes(length));
+        self.is_damaged |= read.is_err();
+        read.unwrap_or_default()
+    }
+
+    /// Reads the number of following elements. Each element has at least one byte.
+    fn count(&mut self) -> u32 {
+        let count = self.u32();
+        self.is_damaged |= u64::from(count) > self.end - self.next;
+        if self.is_damaged { 0 } else { count }
     }
 
     fn span(&mut self) -> SimSpan {
@@ -102,7 +117,7 @@ impl BoxReader {
     }
 
     fn requests(&mut self) -> Requests {
-        let count = self.u32();
+        let count = self.count();
         (0..count).map(|_| self.u32()).collect()
     }
 
@@ -112,7 +127,7 @@ impl BoxReader {
             return None;
         }
         let kind = self.u8();
-        Some(match kind {
+        let message = match kind {
             100 => FromRank::Function(self.text()),
             101 => {
                 let id = self.u32();
@@ -121,12 +136,13 @@ impl BoxReader {
             }
             102 => FromRank::Strand(self.u32(), self.u32()),
             103 => {
-                let count = self.u32();
+                let count = self.count();
                 FromRank::Answers((0..count).map(|_| self.message()).collect())
             }
             104 => FromRank::Ending(self.sequence()),
             kind => FromRank::Call(self.call(kind, name)),
-        })
+        };
+        Some(if self.is_damaged { FromRank::Damaged } else { message })
     }
 
     fn call(&mut self, kind: u8, name: impl Fn(&str) -> &'static str) -> Call {
@@ -176,7 +192,10 @@ impl BoxReader {
                 let error: ProgramError = self.value();
                 Call::Fail(Box::new(error))
             }
-            other => panic!("the process of a rank wrote a call of the kind {other}"),
+            _ => {
+                self.is_damaged = true;
+                Call::Yield
+            }
         }
     }
 
@@ -187,7 +206,7 @@ impl BoxReader {
             1 => OwnReplyKind::Done,
             2 => OwnReplyKind::Started(self.u32()),
             _ => {
-                let count = self.u32();
+                let count = self.count();
                 OwnReplyKind::Completed((0..count).map(|_| self.completion()).collect())
             }
         };

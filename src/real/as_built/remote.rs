@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcpsim_core::rank::{
     COMPLETE, Call, Describe, FailureKind, Message, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
     Served,
 };
 
-use super::launch::RankProcesses;
+use super::children::RankProcesses;
 use super::memory::{Area, ProcessTurn};
 use super::reader::BoxReader;
 use super::wire::{FromRank, ToRank};
@@ -19,6 +19,10 @@ use crate::process::{Endings, Job};
 
 /// Interval of the checks that the process still exists.
 const LOOK: Duration = Duration::from_millis(20);
+/// Number of intervals of `LOOK` between two checks that some process computes.
+const LOOKS: u32 = 50;
+/// Time without any computation after which the run ends.
+const IDLE: Duration = Duration::from_secs(15);
 
 /// Connection of the simulator to the process of a rank.
 struct RankLink {
@@ -33,9 +37,10 @@ struct RankLink {
 impl RankLink {
     /// Waits until the process has passed calls. The next call is read from position `from` of the outbox.
     fn wait(&mut self, from: u64) {
+        let (mut looks, mut idle) = (0, None);
         while self.lost.is_none() {
             if self.area.wait(ProcessTurn::Simulator, LOOK) {
-                let written = self.area.control().written.load(Ordering::Relaxed);
+                let written = self.area.control().written.load(Ordering::Relaxed).min(self.area.room());
                 self.reader = BoxReader::new(self.area.outbox(), from, written);
                 return;
             }
@@ -46,7 +51,34 @@ impl RankLink {
             {
                 self.lost = Some(error);
             }
+            looks += 1;
+            if looks % LOOKS == 0 && self.is_idle(attached, &mut idle) {
+                self.lost = Some(ProgramError {
+                    kind: FailureKind::Error,
+                    place: String::new(),
+                    what: format!(
+                        "the rank has waited for {} s outside of MPI, while no rank has computed: expected a rank that \
+                         waits for other ranks only in MPI functions, not by files, pipes, signals or shared memory",
+                        IDLE.as_secs()
+                    ),
+                });
+                self.processes.kill(self.rank);
+            }
         }
+    }
+
+    /// Returns true if all processes have slept for a long time. `idle` contains their CPU time and the start of their
+    /// sleep.
+    fn is_idle(&self, process: u32, idle: &mut Option<(u64, Instant)>) -> bool {
+        // A read from standard input or a debugger may take any time.
+        let call = std::fs::read_to_string(format!("/proc/{process}/syscall")).unwrap_or_default();
+        let ticks = self.processes.group.idle_ticks().filter(|_| !call.starts_with("0 0x0 "));
+        match (ticks, *idle) {
+            (None, _) => *idle = None,
+            (Some(ticks), Some((before, since))) if ticks == before => return since.elapsed() >= IDLE,
+            (Some(ticks), _) => *idle = Some((ticks, Instant::now())),
+        }
+        false
     }
 
     /// Passes `message` to the process.
@@ -78,8 +110,31 @@ impl RankLink {
         answer
     }
 
-    fn failure(&self) -> Call {
-        Call::Fail(Box::new(self.lost.clone().unwrap_or_default()))
+    /// Returns the call that ends a rank whose process can no longer answer. `function` is the last MPI function.
+    fn failure(&self, function: &str) -> Call {
+        let mut error = self.lost.clone().unwrap_or_default();
+        if error.place.is_empty() {
+            let crashed = self.area.control().crashed.load(Ordering::Acquire);
+            error.place = match (function, crashed) {
+                ("", _) => String::new(),
+                (_, 2) => format!("in {function}"),
+                _ => format!("after {function}"),
+            };
+        }
+        Call::Fail(Box::new(error))
+    }
+
+    /// Notes that the other process has damaged the shared memory.
+    fn damaged(&mut self) {
+        self.lost = Some(ProgramError {
+            kind: FailureKind::Error,
+            place: String::new(),
+            what:
+                "the rank has overwritten memory that its process shares with mcpsim: expected a program that writes \
+                   only to its own memory"
+                    .to_owned(),
+        });
+        self.processes.kill(self.rank);
     }
 }
 
@@ -163,6 +218,8 @@ impl Program for RemoteProgram {
         let mut link = lock(&shared);
         if !std::mem::replace(&mut self.has_begun, true) {
             link.wait(0);
+            let library = link.area.control().library.load(Ordering::Relaxed);
+            link.processes.set_library(library);
         }
         let mut reply = Some(reply);
         loop {
@@ -177,17 +234,20 @@ impl Program for RemoteProgram {
                     return Call::Start(Box::new(RemoteStrand { link: shared.clone(), number, name: self.function }));
                 }
                 Some(FromRank::Call(call)) => return self.translated(call),
-                Some(FromRank::Ending(text)) => {
-                    let endings: Endings = postcard::from_bytes(&text).expect("both processes are of one version");
-                    self.job.add_endings(endings);
-                }
-                Some(FromRank::Answers(_)) => unreachable!("answers follow a message in the service context"),
-                None if link.lost.is_some() => return link.failure(),
-                None => {
-                    let reply = reply.take().expect("the process passes at least one call");
-                    link.tell(&ToRank::Reply(reply));
-                    link.wait(0);
-                }
+                Some(FromRank::Ending(text)) => match postcard::from_bytes::<Endings>(&text) {
+                    Ok(endings) => self.job.add_endings(endings),
+                    Err(_) => link.damaged(),
+                },
+                Some(FromRank::Answers(_) | FromRank::Damaged) => link.damaged(),
+                None if link.lost.is_some() => return link.failure(self.function),
+                None => match reply.take() {
+                    Some(reply) => {
+                        link.tell(&ToRank::Reply(reply));
+                        link.wait(0);
+                    }
+                    // A process passes at least one call in its turn.
+                    None => link.damaged(),
+                },
             }
         }
     }
@@ -232,7 +292,7 @@ impl Program for RemoteStrand {
         let mut link = lock(&self.link);
         match link.ask(&ToRank::Strand(self.number, reply)) {
             Some(FromRank::Call(call)) => call,
-            _ => link.failure(),
+            _ => link.failure(self.name),
         }
     }
 }

@@ -28,11 +28,35 @@ pub struct RankSetup {
     pub programs: Vec<u32>,
     /// True if messages state the identifiers of their buffers.
     pub states_buffers: bool,
+    /// Ranks of a host process, with the descriptors of their output pipes in the simulator.
+    pub pipes: Vec<(Rank, [i32; 2])>,
+    /// Rank whose process waits for a debugger.
+    pub debugged: Option<Rank>,
     /// Cost of each block of code in picoseconds; `None`: the code is measured.
     compute: Option<u64>,
     wall: bool,
     unbuffered: bool,
     checks: Checks,
+}
+
+/// Environment variable with the result of [`place`].
+pub const PLACE: &str = "MCPSIM_PLACE";
+/// Environment variable of a process that may fork the processes of the ranks.
+pub const START: &str = "MCPSIM_START";
+/// Environment variable with the launcher variables of a process that may fork the processes of the ranks.
+pub const VARIABLES: &str = "MCPSIM_RANK_VARIABLES";
+
+/// Returns the name of the rank's node, its number of processors, the rank's first processor and the number of the
+/// rank's processors.
+pub fn place(job: &Job, rank: Rank) -> String {
+    let site = job.sites[rank as usize];
+    let shape = job.platform.shape;
+    let processors = job.platform.most_ranks() / shape.nodes;
+    let first = site.cmp * shape.cores + site.core;
+    let earlier = job.sites[..rank as usize].iter().filter(|other| **other == site).count() as u32;
+    // The second hardware threads of the cores follow all the first ones.
+    let thread = earlier % (processors / shape.cores_in_node() as u32).max(1);
+    format!("node{} {processors} {} 1", site.node, thread * shape.cores_in_node() as u32 + first)
 }
 
 /// Output of a rank in a process of its own. The process writes to its own streams.
@@ -58,6 +82,8 @@ impl RankSetup {
             sites,
             memory_bound: None,
             states_buffers: false,
+            pipes: Vec::new(),
+            debugged: options.debugged,
             compute,
             wall: options.clock == HostClock::Wall,
             unbuffered: options.buffering == Buffering::None,

@@ -19,6 +19,8 @@ pub enum FromRank {
     Answers(Vec<Message>),
     /// The rank's results. The next call is `Finish` or `Fail`.
     Ending(Vec<u8>),
+    /// The content of the outbox is not a message.
+    Damaged,
 }
 
 /// Message of the simulator to the process of a rank.

@@ -53,6 +53,12 @@ impl Process {
         handle
     }
 
+    /// Ends the current local execution block and returns the engine call for its cost.
+    pub fn last_block(&self) -> Call {
+        self.stop_timer();
+        self.charged_block(self.take_charge())
+    }
+
     /// Sends a call to the simulation engine. The engine must answer the call with `Done`.
     #[inline(always)]
     pub fn call_done(&self, call: Call) {

@@ -91,6 +91,30 @@ pub enum Buffering {
     None,
 }
 
+/// Execution of ranks on the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RanksAs {
+    /// Programs of `mcpsim cc` run as fibers, and all other programs run as processes.
+    #[default]
+    Auto,
+    /// Ranks are fibers in the simulator's process.
+    Fiber,
+    /// Each rank is a process of its own.
+    Process,
+}
+
+/// Start of ranks that are processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StartMethod {
+    /// By `fork` if this is safe, otherwise by `exec`.
+    #[default]
+    Auto,
+    /// One process forks the processes of the ranks in MPI_Init.
+    Fork,
+    /// The system starts the program once per rank.
+    Exec,
+}
+
 /// Optional checks for mistakes of programs. Checks that cost no time are always active.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
@@ -117,6 +141,12 @@ pub struct JobOptions {
     pub buffering: Buffering,
     /// Libraries that all ranks share by request of the user, as prefixes of library file names.
     pub shared: Vec<String>,
+    /// Execution of the ranks on the host.
+    pub ranks_as: RanksAs,
+    /// Start of ranks that are processes.
+    pub start: StartMethod,
+    /// Rank whose process waits for a debugger.
+    pub debugged: Option<Rank>,
 }
 
 impl Default for JobOptions {
@@ -128,6 +158,9 @@ impl Default for JobOptions {
             checks: Checks::default(),
             buffering: Buffering::default(),
             shared: Vec::new(),
+            ranks_as: RanksAs::default(),
+            start: StartMethod::default(),
+            debugged: None,
         }
     }
 }

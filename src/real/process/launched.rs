@@ -65,6 +65,12 @@ pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u3
 /// Returns the environment of a simulated rank. The environment contains the variables of the job's program and
 /// launcher variables for the rank. Launcher variables that mcpsim itself received are removed.
 pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
+    let environment = &job.programs[job.program_number(rank)].environment;
+    environment.iter().filter(|entry| !is_told(entry.to_bytes())).cloned().chain(variables(job, rank))
+}
+
+/// Returns the launcher variables of a rank.
+pub fn variables(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];
     let nodes = job.sites.iter().map(|site| site.node).max().unwrap_or_default() + 1;
@@ -76,11 +82,9 @@ pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ 
         Told::Node => site.node,
         Told::Nodes => nodes,
     };
-    let own = VARIABLES
+    VARIABLES
         .into_iter()
-        .map(move |(name, told)| CString::new(format!("{name}={}", value(told))).expect("names have no zero byte"));
-    let environment = &job.programs[job.program_number(rank)].environment;
-    environment.iter().filter(|entry| !is_told(entry.to_bytes())).cloned().chain(own)
+        .map(move |(name, told)| CString::new(format!("{name}={}", value(told))).expect("names have no zero byte"))
 }
 
 fn is_told(entry: &[u8]) -> bool {
