@@ -25,6 +25,8 @@ pub(super) struct Adapters {
     /// Least time between two messages that use an adapter in either direction.
     duplex_gap: Option<SimSpan>,
     rails: Rails,
+    /// Whether each adapter of a node is attached to its own plane of a network.
+    has_planes: bool,
     cmps: u32,
     first_node: u32,
     /// Adapter of the first message of each rank of the worker, if the messages of a rank use the adapters of the node
@@ -81,6 +83,7 @@ impl Adapters {
             duplex: occupancy.duplex,
             duplex_gap: occupancy.duplex_gap,
             rails,
+            has_planes: platform.places.network.as_ref().is_some_and(|network| network.planes() > 1),
             cmps: platform.shape.cmps,
             first_node: nodes.start,
             first: Vec::new(),
@@ -126,7 +129,8 @@ impl Adapters {
             0 => turn as u8,
             known => self.rails.of_cmp[(seat.cmp % self.cmps) as usize % known] as u8,
         };
-        [of(from), of(to)]
+        // A message stays in the plane of its sender's adapter.
+        [of(from), if self.has_planes { of(from) } else { of(to) }]
     }
 
     /// Returns the use of adapters by a message.

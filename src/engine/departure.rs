@@ -25,8 +25,8 @@ pub(super) enum Carrier {
     /// The queues of the adapters that `turn` selects.
     Adapter { turn: u8 },
     /// A flow through the adapters that `turn` selects. `bundle` is the bundle of the flow at the receiver's worker, if
-    /// known.
-    Flow { turn: u8, bundle: Option<BundleIndex> },
+    /// known. With `detour`, the flow takes the longer path of an adaptive routing.
+    Flow { turn: u8, detour: bool, bundle: Option<BundleIndex> },
 }
 
 /// Carrier of a transfer, and the resource that delayed the head of the transfer at the sender.
@@ -199,9 +199,12 @@ impl LogicalProcess<'_> {
         let to = self.seats[to as usize];
         let turn = fair.turn(target, from);
         *bundle = bundle.or_else(|| fair.bundle(from, to, turn, row, size));
-        if bundle.is_some() {
-            let carrier = Carrier::Flow { turn: turn as u8, bundle: None };
-            return Departure { head: left + row.latency, passage: passage(carrier, None) };
+        if let Some(bundle) = bundle {
+            let longer = fair.flows.as_ref().and_then(|flows| flows.detour(bundle));
+            bundle.detour = longer.is_some();
+            let carrier = Carrier::Flow { turn: turn as u8, detour: bundle.detour, bundle: None };
+            let head = left + row.latency + longer.unwrap_or(SimSpan::ZERO);
+            return Departure { head, passage: passage(carrier, None) };
         }
         let (start, by) = fair.adapters.send(from, to, turn, row, size, left);
         Departure { head: start + row.latency, passage: passage(Carrier::Adapter { turn: turn as u8 }, by) }
@@ -218,7 +221,7 @@ impl LogicalProcess<'_> {
         bundle: Option<BundleKey>,
         passage: &mut Passage,
     ) {
-        let (Some(key_of_bundle), Carrier::Flow { turn, bundle }) = (bundle, &mut passage.carrier) else { return };
+        let (Some(key_of_bundle), Carrier::Flow { turn, bundle, .. }) = (bundle, &mut passage.carrier) else { return };
         let (from, to) = (self.seats[key.from as usize], self.seats[key.to as usize]);
         let Some(fair) = self.fair.as_deref_mut() else { return };
         fair.adapters.carry_out((from, to), u32::from(*turn), row, size);
@@ -235,7 +238,7 @@ impl LogicalProcess<'_> {
     #[inline]
     fn bundle_without_turn(&self, from: Rank, to: Rank, row: &Row, message: &InFlightMessage) -> Option<BundleKey> {
         let fair = self.fair.as_deref()?;
-        if message.rendezvous.is_some() || fair.adapters.take_turns() {
+        if message.rendezvous.is_some() || fair.adapters.take_turns() || fair.is_adaptive() {
             return None;
         }
         fair.bundle(self.seats[from as usize], self.seats[to as usize], 0, row, message.size)

@@ -125,7 +125,13 @@ impl Fair {
     /// The bundle of a transfer, if others feel it.
     pub fn bundle(&self, from: RankLocation, to: RankLocation, turn: u32, row: &Row, size: Bytes) -> Option<BundleKey> {
         let pace = self.adapters.use_by(row, size).pace?;
-        Some(BundleKey { from: from.node, to: to.node, pace, rails: self.adapters.rails_of(from, to, turn) })
+        let rails = self.adapters.rails_of(from, to, turn);
+        Some(BundleKey { from: from.node, to: to.node, pace, rails, detour: false })
+    }
+
+    /// Whether the path of a transfer depends on loads when the transfer leaves.
+    pub fn is_adaptive(&self) -> bool {
+        self.flows.as_ref().and_then(Flows::links).is_some_and(|links| links.is_adaptive())
     }
 
     /// How much of its nodes' adapters was used.
@@ -320,8 +326,8 @@ impl LogicalProcess<'_> {
         {
             fair.traffic.add(size, matches!(passage.carrier, Carrier::Adapter { .. }));
         }
-        let (turn, bundle) = match passage.carrier {
-            Carrier::Flow { turn, bundle } => (u32::from(turn), bundle),
+        let (turn, detour, bundle) = match passage.carrier {
+            Carrier::Flow { turn, detour, bundle } => (u32::from(turn), detour, bundle),
             Carrier::Adapter { turn } => {
                 let (taken, by) = fair.adapters.receive(from, to, u32::from(turn), row, size, head);
                 let delays = by.map_or(delays, |by| delays.and(by, taken.since(head)));
@@ -330,7 +336,10 @@ impl LogicalProcess<'_> {
             Carrier::Core | Carrier::Port { .. } => return (TransferOutcome::Ends(head + alone), delays),
         };
         fair.adapters.carry_in((from, to), turn, row, size);
-        let key_of_bundle = |fair: &Fair| fair.bundle(from, to, turn, row, size).expect("the sender has a bundle");
+        let key_of_bundle = |fair: &Fair| BundleKey {
+            detour,
+            ..fair.bundle(from, to, turn, row, size).expect("the sender has a bundle")
+        };
         let bundle = match bundle {
             Some(bundle) => bundle,
             None => {

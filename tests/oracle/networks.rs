@@ -1,6 +1,6 @@
 //! Expected times of messages, computed by hand, on machines with a network of switches and links. A byte takes 1 ns.
 
-use crate::support::Do::{Recv, Send};
+use crate::support::Do::{Compute, Recv, Send};
 use crate::support::{Do, clocks, run_as, run_with};
 use mcpsim::config::{ConfigError, Document, Override};
 use mcpsim::engine::RunOptions;
@@ -167,6 +167,53 @@ fn valiant_paths_avoid_the_only_link_between_two_groups() {
 }
 
 #[test]
+fn an_adaptive_routing_avoids_a_loaded_link_from_the_next_slot_on() {
+    let dragonfly = |routing: &str| {
+        let links = "latency = \"100 ns\"\nbandwidth = \"1 GB/s\"";
+        let shape = "groups = 4\nswitches = 1\nnodes_per_switch = 4";
+        fair(&format!("topology = \"dragonfly\"\n{shape}\nrouting = \"{routing}\"\n{links}"))
+    };
+    // Nodes 0 to 2 send 100 MB each over the link to group 1. Node 3 starts 1 ms later. Times are in units of 100 ns.
+    let run = |routing: &str, workers: u32| {
+        let mut all = scripts(&[(0, 4), (1, 5), (2, 6)], 100_000_000);
+        all[3] = vec![Compute(1_000_000), Send(7, 100_000_000)];
+        all[7] = vec![Recv(3)];
+        let (outcome, _) = run_with(&dragonfly(routing), &all, workers).unwrap();
+        [4, 7].map(|rank: usize| outcome.per_rank[rank].clock.as_ps() / 100_000)
+    };
+    let near = |found: [u64; 2], expected: [u64; 2]| {
+        assert!(found.iter().zip(expected).all(|(found, expected)| found.abs_diff(expected) < 100), "{found:?}");
+    };
+    for workers in [1, 2, 4] {
+        // Three transfers share the link for 1 ms, then four. The last third of a MB of node 3 has the link alone.
+        near(run("minimal", workers), [3_996_667, 4_000_000]);
+        // The share of the link is a third. Both links over a third group are free: 1/2 > 1/3.
+        near(run("adaptive", workers), [3_000_000, 1_010_000]);
+    }
+    // Messages that start together take the shortest path.
+    assert_eq!(milliseconds(&dragonfly("adaptive"), &[(0, 4), (1, 5)]), [200, 200]);
+}
+
+#[test]
+fn adapters_on_two_planes_do_not_share_links() {
+    let network = |planes: u32| {
+        let tree = format!("topology = \"fat_tree\"\ndown = [4, 2]\nbandwidth = \"1 GB/s\"\nplanes = {planes}");
+        load(&tree, &["platform.inter_node.contention=fair", "platform.inter_node.rails={count=2}"])
+    };
+    // Both messages of node 0 leave by different adapters, over one uplink or over one uplink per plane.
+    let twice = |planes: u32| {
+        let mut all = scripts(&[(0, 4), (0, 5)], 100_000_000);
+        all[0].truncate(2);
+        let (outcome, _) = run_with(&network(planes).unwrap(), &all, 1).unwrap();
+        [4, 5].map(|to: usize| (outcome.per_rank[to].clock.as_ps() + 500_000_000) / 1_000_000_000)
+    };
+    assert_eq!(twice(1), [200, 200]);
+    assert_eq!(twice(2), [100, 100]);
+    let error = network(3).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("planes = 2, one for each of the rails of [inter_node], in network.planes"), "{error}");
+}
+
+#[test]
 fn a_graph_has_the_links_of_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let list = "# two racks and a slow detour\nnodes 0-3 a\nnodes 4-6 b\nnode 7 c\nlink a b 2 500MB/s\n\
@@ -239,7 +286,7 @@ fn networks_that_cannot_be_are_refused_with_their_key() {
     for (network, expected) in [
         ("topology = \"ring\"", "crossbar"),
         ("topology = \"crossbar\"\ndown = [2]", "no other key with topology = \"crossbar\""),
-        ("topology = \"torus\"\ndown = [8]", "expected one of bandwidth, latency, switch_latency, dimensions,"),
+        ("topology = \"torus\"\ndown = [8]", "expected one of bandwidth, latency, switch_latency, planes, dimensions,"),
         ("topology = \"torus\"", "\"dimensions\""),
         ("topology = \"torus\"\ndimensions = [4, 0]", "numbers of at least 1 in network.dimensions"),
         ("topology = \"torus\"\ndimensions = [7]", "expected a network of at least 8 nodes, as in nct,"),
@@ -254,7 +301,7 @@ fn networks_that_cannot_be_are_refused_with_their_key() {
         ("topology = \"dragonfly_plus\"\ngroups = 0", "a number of at least 1 in network.groups"),
         (
             "topology = \"dragonfly\"\ngroups = 4\nswitches = 2\nnodes_per_switch = 1\nrouting = \"random\"",
-            "\"minimal\" or",
+            "\"minimal\", \"valiant\" or \"adaptive\"",
         ),
         ("topology = \"graph\"", "\"file\""),
         (

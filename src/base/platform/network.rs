@@ -51,6 +51,8 @@ pub struct LinkLayer {
 pub struct LinkNetwork {
     topology: SwitchTopology,
     layers: Vec<LinkLayer>,
+    /// Number of equal networks. The adapters of a node are attached to one plane each.
+    planes: u32,
     /// Latencies of the paths of each pair of nodes, in ascending order without duplicates.
     latencies: Vec<SimSpan>,
 }
@@ -88,6 +90,12 @@ pub(super) trait Routes {
     fn near(&self, link: u32) -> u32;
     /// Calls `step` for each link of a path.
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32));
+    /// Calls `step` for each link of the other path that a transfer may take; never without such a path.
+    fn detour(&self, _from: u32, _to: u32, _step: &mut dyn FnMut(u32)) {}
+    /// Whether transfers may take another path.
+    fn is_adaptive(&self) -> bool {
+        false
+    }
     /// Latency of a path, where links of a layer have the latencies `of`.
     fn latency(&self, from: u32, to: u32, of: &[LinkLayer]) -> SimSpan;
     /// Latencies of the paths of each pair of nodes. Latencies of absent pairs may be included. The set is
@@ -110,7 +118,31 @@ impl LinkNetwork {
     /// Creates a network whose links have the properties `layers`.
     pub(super) fn new(topology: SwitchTopology, layers: Vec<LinkLayer>) -> LinkNetwork {
         let latencies = topology.routes().latencies(&layers).into_iter().collect();
-        LinkNetwork { topology, layers, latencies }
+        LinkNetwork { topology, layers, planes: 1, latencies }
+    }
+
+    /// Returns the network with `planes` equal planes; `None` if it has too many links.
+    pub(super) fn with_planes(self, planes: u32) -> Option<LinkNetwork> {
+        let routes = self.topology.routes();
+        let links = u64::from(planes) * u64::from(routes.link_end().max(routes.switches()));
+        (links < MOST_LINKS).then_some(LinkNetwork { planes, ..self })
+    }
+
+    /// Number of planes. The adapters of a node are attached to one plane each.
+    pub fn planes(&self) -> u32 {
+        self.planes
+    }
+
+    /// Returns the plane of a link, and the number of the link within the plane.
+    fn within_plane(&self, link: LinkIndex) -> [u32; 2] {
+        let end = self.topology.routes().link_end().max(1);
+        [link.0 / end, link.0 % end]
+    }
+
+    /// Returns the plane of a switch, and the number of the switch within the plane.
+    fn switch_within_plane(&self, switch: u32) -> [u32; 2] {
+        let end = self.topology.routes().switches().max(1);
+        [switch / end, switch % end]
     }
 
     /// Number of nodes that the network can connect.
@@ -120,17 +152,19 @@ impl LinkNetwork {
 
     /// Number of switches.
     pub fn switches(&self) -> u32 {
-        self.topology.routes().switches()
+        self.topology.routes().switches() * self.planes
     }
 
-    /// Number of the switch of a node.
+    /// Number of the switch of a node, of the first plane.
     pub fn switch(&self, node: u32) -> u32 {
         self.topology.routes().switch(node)
     }
 
     /// Name of a switch.
     pub fn switch_name(&self, switch: u32) -> String {
-        self.topology.routes().switch_name(switch)
+        let [plane, switch] = self.switch_within_plane(switch);
+        let name = self.topology.routes().switch_name(switch);
+        if self.planes > 1 { format!("{name} of plane {plane}") } else { name }
     }
 
     /// Kinds of links.
@@ -140,13 +174,13 @@ impl LinkNetwork {
 
     /// Number of the layer of a link.
     pub fn layer(&self, link: LinkIndex) -> usize {
-        self.topology.routes().layer(link.0)
+        self.topology.routes().layer(self.within_plane(link)[1])
     }
 
     /// Returns all links.
     pub fn links(&self) -> impl Iterator<Item = LinkIndex> + '_ {
-        let routes = self.topology.routes();
-        (0..routes.link_end()).filter(|link| routes.ends(*link).is_some()).map(LinkIndex)
+        let end = self.topology.routes().link_end() * self.planes;
+        (0..end).map(LinkIndex).filter(|link| self.ends(*link).is_some())
     }
 
     /// Returns the number of links of each layer.
@@ -159,24 +193,25 @@ impl LinkNetwork {
     /// Returns the distance of a switch from the nodes: 0 for a switch with nodes, if only these have the least
     /// distance.
     pub fn row(&self, switch: u32) -> u32 {
-        self.topology.routes().row(switch)
+        self.topology.routes().row(self.switch_within_plane(switch)[1])
     }
 
     /// Returns the switches at the beginning and at the end of a link; `None` if no link has the number.
     pub fn ends(&self, link: LinkIndex) -> Option<[u32; 2]> {
-        self.topology.routes().ends(link.0)
+        let ([plane, within], routes) = (self.within_plane(link), self.topology.routes());
+        let ends = routes.ends(within).filter(|_| plane < self.planes)?;
+        Some(ends.map(|switch| plane * routes.switches() + switch))
     }
 
     /// Returns the name of a link in reports: its two switches.
     pub fn link_name(&self, link: LinkIndex) -> String {
-        let routes = self.topology.routes();
-        let names = routes.ends(link.0).map(|ends| ends.map(|switch| routes.switch_name(switch)));
+        let names = self.ends(link).map(|ends| ends.map(|switch| self.switch_name(switch)));
         names.map_or_else(|| format!("link {}", link.0), |[from, to]| format!("{from} to {to}"))
     }
 
     /// Returns a node close to the link.
     pub fn near(&self, link: LinkIndex) -> u32 {
-        self.topology.routes().near(link.0)
+        self.topology.routes().near(self.within_plane(link)[1])
     }
 
     /// Returns whether a link limits the transfers that pass it.
@@ -191,9 +226,30 @@ impl LinkNetwork {
 
     /// Returns the links that a message from one node to another passes; none if both nodes have the same switch.
     pub fn path(&self, from: u32, to: u32) -> LinkPath {
-        let mut path = LinkPath::new();
-        self.topology.routes().path(from, to, &mut |link| path.push(LinkIndex(link)));
+        self.path_in_plane(0, from, to)
+    }
+
+    /// Returns the links that a message passes in a plane.
+    pub fn path_in_plane(&self, plane: u32, from: u32, to: u32) -> LinkPath {
+        let routes = self.topology.routes();
+        let (mut path, first) = (LinkPath::new(), plane % self.planes * routes.link_end());
+        routes.path(from, to, &mut |link| path.push(LinkIndex(first + link)));
         path
+    }
+
+    /// Returns whether transfers may take a path of another length than [`LinkNetwork::path`].
+    pub fn is_adaptive(&self) -> bool {
+        self.topology.routes().is_adaptive()
+    }
+
+    /// Returns the longer path that a transfer may take in a plane, and the latency that it has in addition; `None` if
+    /// there is one path.
+    pub fn detour(&self, plane: u32, from: u32, to: u32) -> Option<(LinkPath, SimSpan)> {
+        let routes = self.topology.routes();
+        let (mut path, first) = (LinkPath::new(), plane % self.planes * routes.link_end());
+        routes.detour(from, to, &mut |link| path.push(LinkIndex(first + link)));
+        let latency: SimSpan = path.iter().map(|link| self.layers[self.layer(*link)].latency).sum();
+        (!path.is_empty()).then(|| (path, latency.saturating_sub(self.latency(from, to))))
     }
 
     /// Returns the latency of each link, and of each switch but the first, on the path between two nodes.

@@ -193,11 +193,6 @@ impl Flows {
         self.wires.has_uplinks()
     }
 
-    /// Returns the links of a network that limit transfers.
-    pub fn links(&self) -> Option<&NetworkLinks> {
-        self.wires.links.as_ref()
-    }
-
     /// Returns the recorded use of each own resource over time, as time at full use.
     pub fn series(&self) -> impl Iterator<Item = (ResourceId, UseSeries)> + '_ {
         let series = self.resources.series.iter().flatten().enumerate().filter(|(p, _)| self.resources.own[*p]);

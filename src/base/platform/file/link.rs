@@ -86,6 +86,11 @@ impl LinkFile {
         self.latency_factor.unwrap_or(Factor(1.0))
     }
 
+    /// Returns the number of network adapters of a node.
+    pub fn adapters(&self) -> u32 {
+        self.rails.as_ref().map_or(1, |rails| rails.count)
+    }
+
     /// Returns the factor on all bandwidths of the level.
     pub fn bandwidth_factor(&self) -> Factor {
         self.bandwidth_factor.unwrap_or(Factor(1.0))

@@ -44,6 +44,7 @@ pub(super) struct LinkNetworkFile {
     spines: Option<u32>,
     local_links: Option<u32>,
     global_links: Option<u32>,
+    planes: Option<u32>,
     file: Option<String>,
 }
 
@@ -67,6 +68,7 @@ enum RoutingName {
     Random,
     Minimal,
     Valiant,
+    Adaptive,
 }
 
 impl TopologyName {
@@ -87,15 +89,16 @@ impl TopologyName {
         match self {
             TopologyName::Crossbar => &[],
             TopologyName::FatTree => {
-                &["bandwidth", "latency", "switch_latency", "routing", "seed", "down", "up", "parallel"]
+                &["bandwidth", "latency", "switch_latency", "planes", "routing", "seed", "down", "up", "parallel"]
             }
             TopologyName::Torus | TopologyName::Mesh => {
-                &["bandwidth", "latency", "switch_latency", "dimensions", "parallel", "nodes_per_switch"]
+                &["bandwidth", "latency", "switch_latency", "planes", "dimensions", "parallel", "nodes_per_switch"]
             }
             TopologyName::Dragonfly => &[
                 "bandwidth",
                 "latency",
                 "switch_latency",
+                "planes",
                 "routing",
                 "seed",
                 "groups",
@@ -108,6 +111,7 @@ impl TopologyName {
                 "bandwidth",
                 "latency",
                 "switch_latency",
+                "planes",
                 "routing",
                 "seed",
                 "groups",
@@ -117,7 +121,7 @@ impl TopologyName {
                 "local_links",
                 "global_links",
             ],
-            TopologyName::Graph => &["bandwidth", "latency", "switch_latency", "file"],
+            TopologyName::Graph => &["bandwidth", "latency", "switch_latency", "planes", "file"],
         }
     }
 }
@@ -130,6 +134,7 @@ impl RoutingName {
             RoutingName::Random => "random",
             RoutingName::Minimal => "minimal",
             RoutingName::Valiant => "valiant",
+            RoutingName::Adaptive => "adaptive",
         }
     }
 }
@@ -157,7 +162,14 @@ impl LinkNetworkFile {
             bandwidth: layer.bandwidth.map(|of| between.bandwidth_factor().of_capacity(of)),
             ..layer
         });
-        let network = LinkNetwork::new(topology, layers.collect());
+        let planes = self.number(document, "planes", self.planes.or(Some(1)))?;
+        let adapters = between.adapters();
+        if planes > 1 && planes != adapters {
+            let expected = format!("planes = {adapters}, one for each of the rails of [inter_node],");
+            return Err(document.expected("network.planes", expected, planes));
+        }
+        let network = LinkNetwork::new(topology, layers.collect()).with_planes(planes);
+        let network = network.ok_or_else(|| self.too_large(document))?;
         if network.nodes() < shape.nodes {
             let expected = format!("a network of at least {} nodes, as in nct,", shape.nodes);
             return Err(document.expected("network", expected, format!("{} nodes", network.nodes())));
@@ -194,6 +206,7 @@ impl LinkNetworkFile {
             ("spines", self.spines.is_some()),
             ("local_links", self.local_links.is_some()),
             ("global_links", self.global_links.is_some()),
+            ("planes", self.planes.is_some()),
             ("file", self.file.is_some()),
         ];
         match stated.into_iter().find(|(key, stated)| *stated && !known.contains(key)) {
@@ -253,7 +266,8 @@ impl LinkNetworkFile {
         let routing = match self.routing {
             None | Some(RoutingName::Minimal) => DragonflyRouting::Minimal,
             Some(RoutingName::Valiant) => DragonflyRouting::Valiant,
-            Some(other) => return Err(self.no_routing(document, "\"minimal\" or \"valiant\"", other)),
+            Some(RoutingName::Adaptive) => DragonflyRouting::Adaptive,
+            Some(other) => return Err(self.no_routing(document, "\"minimal\", \"valiant\" or \"adaptive\"", other)),
         };
         let dragonfly = Dragonfly::new(groups, switches, nodes, [local, global], (routing, self.seed()));
         let dragonfly = dragonfly.ok_or_else(|| self.too_large(document))?;

@@ -15,7 +15,7 @@ const MOST_RAILS: u32 = 64;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RailsFile {
-    count: u32,
+    pub count: u32,
     cmp: Option<Vec<u32>>,
 }
 

@@ -50,6 +50,8 @@ pub(in crate::platform) enum DragonflyRouting {
     Minimal,
     /// Path over a third group, chosen pseudo-randomly for each pair of nodes of different groups.
     Valiant,
+    /// The minimal path or the path over a third group, chosen for each transfer by the load of both.
+    Adaptive,
 }
 
 impl GroupSwitches {
@@ -153,18 +155,18 @@ impl Dragonfly {
         }
     }
 
-    /// Calls `step` for each link of a path.
-    fn route(&self, from: u32, to: u32, step: &mut dyn FnMut(u32)) {
+    /// Calls `step` for each link of a path, over a third group if `is_valiant` and if there is one.
+    fn route(&self, from: u32, to: u32, is_valiant: bool, step: &mut dyn FnMut(u32)) {
         let ([group, mut at], [last, end]) = (self.place(from), self.place(to));
         let random = mixed(self.seed, [from.into(), to.into(), 0]);
-        let over = match self.routing {
-            DragonflyRouting::Valiant if group != last && self.groups > 2 => {
+        let over = match is_valiant {
+            true if group != last && self.groups > 2 => {
                 let [low, high] = [group.min(last), group.max(last)];
                 let choice = ((random >> 32) % u64::from(self.groups - 2)) as u32;
                 let choice = choice + u32::from(choice >= low);
                 Some(choice + u32::from(choice >= high))
             }
-            DragonflyRouting::Valiant | DragonflyRouting::Minimal => None,
+            _ => None,
         };
         let mut here = group;
         for next in over.into_iter().chain([last]).filter(|next| *next != group) {
@@ -253,18 +255,30 @@ impl Routes for Dragonfly {
     }
 
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32)) {
-        self.route(from, to, step);
+        self.route(from, to, self.routing == DragonflyRouting::Valiant, step);
+    }
+
+    fn detour(&self, from: u32, to: u32, step: &mut dyn FnMut(u32)) {
+        let has_choice =
+            self.routing == DragonflyRouting::Adaptive && self.groups > 2 && self.place(from)[0] != self.place(to)[0];
+        if has_choice {
+            self.route(from, to, true, step);
+        }
+    }
+
+    fn is_adaptive(&self) -> bool {
+        self.routing == DragonflyRouting::Adaptive
     }
 
     fn latency(&self, from: u32, to: u32, of: &[LinkLayer]) -> SimSpan {
         let (mut sum, end) = (SimSpan::ZERO, self.local_end());
-        self.route(from, to, &mut |link| sum += of[usize::from(link >= end)].latency);
+        self.path(from, to, &mut |link| sum += of[usize::from(link >= end)].latency);
         sum
     }
 
     fn latencies(&self, of: &[LinkLayer]) -> BTreeSet<SimSpan> {
         let [most_local, most_global] = match (self.routing, self.switches) {
-            (DragonflyRouting::Minimal, _) => [2, 1],
+            (DragonflyRouting::Minimal | DragonflyRouting::Adaptive, _) => [2, 1],
             (DragonflyRouting::Valiant, GroupSwitches::AllToAll(_)) => [3, 2],
             (DragonflyRouting::Valiant, GroupSwitches::LeafSpine { .. }) => [4, 2],
         };

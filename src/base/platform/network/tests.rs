@@ -73,6 +73,38 @@ fn networks() -> (Vec<LinkNetwork>, Vec<LinkNetwork>) {
     (shortest, others)
 }
 
+#[test]
+fn an_adaptive_dragonfly_has_the_minimal_and_the_valiant_path() {
+    let of = |routing| {
+        let dragonfly = Dragonfly::new(4, GroupSwitches::AllToAll(3), 2, [1, 1], (routing, 7)).unwrap();
+        LinkNetwork::new(SwitchTopology::Dragonfly(dragonfly), layers(2, &[100, 1000]))
+    };
+    let [adaptive, minimal, valiant] =
+        [DragonflyRouting::Adaptive, DragonflyRouting::Minimal, DragonflyRouting::Valiant].map(of);
+    for (from, to) in all_pairs(&minimal) {
+        assert_eq!(adaptive.path(from, to), minimal.path(from, to));
+        let detour = adaptive.detour(0, from, to);
+        let expected = (valiant.path(from, to), valiant.latency(from, to).saturating_sub(minimal.latency(from, to)));
+        assert_eq!(detour, (from / 6 != to / 6).then_some(expected));
+        assert_eq!(minimal.detour(0, from, to), None);
+    }
+}
+
+#[test]
+fn planes_have_links_and_switches_of_their_own() {
+    let one = tree(&[4, 3], &[2], &[1], TreeRouting::Destination);
+    let two = one.clone().with_planes(2).unwrap();
+    assert_eq!((two.nodes(), two.switches()), (12, 2 * one.switches()));
+    assert_eq!(two.layer_counts(), [2 * one.layer_counts()[0]]);
+    let [first, second] = [0, 1].map(|plane| two.path_in_plane(plane, 0, 5));
+    assert_eq!((&first, first.len()), (&one.path(0, 5), second.len()));
+    let names = [&first, &second].map(|path| two.link_name(path[0]));
+    assert_eq!(names[1], "leaf 0 of plane 1 to switch 1 of level 2 of plane 1");
+    assert_eq!(names[0], names[1].replace("plane 1", "plane 0"));
+    assert!(second.iter().all(|link| two.near(*link) < 12 && !first.contains(link)));
+    assert!(one.with_planes(1 << 25).is_none());
+}
+
 fn all_pairs(network: &LinkNetwork) -> impl Iterator<Item = (u32, u32)> + use<> {
     let nodes = network.nodes();
     (0..nodes).flat_map(move |from| (0..nodes).map(move |to| (from, to)))

@@ -66,7 +66,7 @@ impl Flows {
         }
         uplinks::add(&self.wires.groups, from, to, &mut path);
         if let Some(links) = &self.wires.links {
-            links.add(from, to, &mut path);
+            links.add(bundle, &mut path);
         }
         path
     }

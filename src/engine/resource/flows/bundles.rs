@@ -21,12 +21,14 @@ pub(crate) struct BundleKey {
     pub pace: u64,
     /// Adapter of the sender and of the receiver.
     pub rails: [u8; 2],
+    /// Whether flows take the longer path of an adaptive routing.
+    pub detour: bool,
 }
 
 impl Hash for BundleKey {
     /// Hashes two words, because the lookup of a bundle per message must be fast.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(u64::from(self.from) << 32 | u64::from(self.to));
+        state.write_u64(u64::from(self.detour) << 63 | u64::from(self.from) << 32 | u64::from(self.to));
         state.write_u64(self.pace ^ u64::from(u16::from_le_bytes(self.rails)) << 48);
     }
 }

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use mcpsim_base::platform::{LinkIndex, LinkNetwork};
-use mcpsim_base::units::Bandwidth;
+use mcpsim_base::units::{Bandwidth, SimSpan};
 
+use super::Flows;
 use super::bundle_paths::ResourceKind;
-use super::resources::ResourceId;
+use super::bundles::BundleKey;
+use super::resources::{MOST, ResourceId};
 
 /// The links that limit transfers, and the nodes that have ranks.
 #[derive(Clone, Debug)]
@@ -32,21 +34,61 @@ impl NetworkLinks {
         from != to
     }
 
-    /// Adds the links that a message between two nodes passes to the message's path. The worker that owns a node close
+    /// Returns whether the path of a transfer depends on loads.
+    pub fn is_adaptive(&self) -> bool {
+        self.network.is_adaptive()
+    }
+
+    /// Returns the resources of the longer path of a bundle, and the latency that this path has in addition; `None` if
+    /// there is one path.
+    pub(super) fn detour(&self, bundle: &BundleKey) -> Option<(SmallVec<[ResourceId; 6]>, SimSpan)> {
+        let [from, to] = [bundle.from, bundle.to].map(|node| self.numbers[node as usize]);
+        let (path, longer) = self.network.detour(bundle.rails[0].into(), from, to)?;
+        Some((path.into_iter().map(|link| self.resource(link)).collect(), longer))
+    }
+
+    /// Adds the links that the flows of a bundle pass to the path of the bundle. The worker that owns a node close
     /// to a link owns the link.
-    pub(super) fn add(&self, from: u32, to: u32, path: &mut SmallVec<[ResourceId; 6]>) {
-        let [from, to] = [from, to].map(|node| self.numbers[node as usize]);
-        for link in self.network.path(from, to) {
-            if self.capacity(link).is_some() {
-                let near = self.network.near(link);
-                let owner = self.numbers.partition_point(|number| *number <= near).saturating_sub(1);
-                path.push(ResourceId::new(ResourceKind::Link, owner as u32, link.0));
-            }
-        }
+    pub(super) fn add(&self, bundle: &BundleKey, path: &mut SmallVec<[ResourceId; 6]>) {
+        let [from, to] = [bundle.from, bundle.to].map(|node| self.numbers[node as usize]);
+        let plane = bundle.rails[0].into();
+        let detour = self.network.detour(plane, from, to).filter(|_| bundle.detour);
+        let links = detour.map_or_else(|| self.network.path_in_plane(plane, from, to), |(links, _)| links);
+        let links = links.into_iter().filter(|link| self.capacity(*link).is_some());
+        path.extend(links.map(|link| self.resource(link)));
+    }
+
+    fn resource(&self, link: LinkIndex) -> ResourceId {
+        let near = self.network.near(link);
+        let owner = self.numbers.partition_point(|number| *number <= near).saturating_sub(1);
+        ResourceId::new(ResourceKind::Link, owner as u32, link.0)
     }
 
     /// Capacity of a link in bytes per second.
     pub(super) fn capacity(&self, link: LinkIndex) -> Option<Bandwidth> {
         self.network.layers()[self.network.layer(link)].bandwidth
+    }
+}
+
+impl Flows {
+    /// Returns the links of a network that limit transfers.
+    pub fn links(&self) -> Option<&NetworkLinks> {
+        self.wires.links.as_ref()
+    }
+
+    /// Returns the additional latency of the longer path of a bundle if an adaptive routing prefers this path: the least
+    /// level of its links, as agreed at the last slot, per link of the path is greater.
+    pub fn detour(&self, bundle: &BundleKey) -> Option<SimSpan> {
+        let links = self.wires.links.as_ref().filter(|links| links.is_adaptive())?;
+        let (detour, longer) = links.detour(bundle)?;
+        let mut shortest = SmallVec::new();
+        links.add(bundle, &mut shortest);
+        let level = |id: &ResourceId| {
+            let capacity = || links.capacity(LinkIndex(id.other())).map_or(MOST, |capacity| capacity.get());
+            self.resources.level_of(*id).unwrap_or_else(capacity)
+        };
+        let least = |path: &[ResourceId]| u128::from(path.iter().map(level).min().unwrap_or(MOST));
+        let prefers = least(&detour) * shortest.len() as u128 > least(&shortest) * detour.len() as u128;
+        prefers.then_some(longer)
     }
 }

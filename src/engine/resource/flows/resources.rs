@@ -135,6 +135,11 @@ impl Resources {
         number
     }
 
+    /// Returns the level of a resource; `None` if no flow has passed it.
+    pub fn level_of(&self, id: ResourceId) -> Option<u64> {
+        self.numbers.get(&id).map(|number| self.level[*number as usize])
+    }
+
     /// Returns the clock of a resource at `time`.
     #[inline]
     pub fn clock_at(&self, p: u32, time: u64) -> i128 {

@@ -231,7 +231,10 @@ mod tests {
         let size = Bytes::new(number);
         let message = InFlightMessage { context: u32::MAX, tag: 7, size, rendezvous: Some(9), payload, path };
         let (send, recv, left) = (3, u32::MAX, SimTime::ZERO);
-        let carrier = if number % 8 < 4 { Carrier::Port { load: 5 } } else { Carrier::Flow { turn: 2, bundle: None } };
+        let carrier = match number % 8 < 4 {
+            true => Carrier::Port { load: 5 },
+            false => Carrier::Flow { turn: 2, detour: true, bundle: None },
+        };
         let passage = Passage { carrier, delayed_by: number.is_multiple_of(3).then_some(Resource::Gap) };
         let body = match number % 4 {
             0 => EventKind::Arrival { message, left, passage },
