@@ -7,6 +7,8 @@ mod support;
 mod between_cmps;
 #[path = "oracle/blocks.rs"]
 mod blocks;
+#[path = "oracle/buffers.rs"]
+mod buffers;
 #[path = "oracle/code.rs"]
 mod code;
 #[path = "oracle/collectives.rs"]
@@ -17,6 +19,8 @@ mod conditions;
 mod contention;
 #[path = "oracle/fair.rs"]
 mod fair;
+#[path = "oracle/in_node_adapter.rs"]
+mod in_node_adapter;
 #[path = "oracle/jobs.rs"]
 mod jobs;
 #[path = "oracle/memory.rs"]

@@ -45,7 +45,7 @@ pub use network::{LinkIndex, LinkLayer, LinkNetwork, LinkPath};
 pub use node_map::{NodeMap, RegularNodes};
 pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseDistribution, Spread, SystemNoise};
-pub use occupancy::{Copies, Occupancy, Rails, Tolerance};
+pub use occupancy::{Copies, InNodeTransport, Occupancy, Rails, Tolerance};
 pub use overview::{
     LayerOverview, LeastMost, MessageCosts, NetworkOverview, OVERVIEW_SIZES, PairOverview, PassedResource, PlaceCosts,
     PlaceOverview, PlatformOverview, RouteResource,
@@ -66,7 +66,7 @@ pub use unread::UnreadKeys;
 
 use std::sync::Arc;
 
-use crate::units::SimSpan;
+use crate::units::{Bandwidth, SimSpan};
 
 /// Least length of a slot, for networks with almost no latency between nodes.
 const LEAST_SLOT: SimSpan = SimSpan::from_ns(10);
@@ -165,6 +165,24 @@ impl Platform {
     pub fn least_latency(&self, level: Level) -> SimSpan {
         let usual = self.link(level).least_latency();
         self.pairs.as_ref().and_then(|pairs| pairs.least_latency(level)).map_or(usual, |of_pairs| of_pairs.min(usual))
+    }
+
+    /// Returns the bytes per second at which a core copies data within its caches: as fast as it copies large messages
+    /// within the CMP. `None` if the machine does not model caches or copies.
+    pub fn cached_copy_rate(&self) -> Option<Bandwidth> {
+        self.heeded_memory().filter(CopyMemory::has_caches)?;
+        let link = self.link(Level::IntraCmp);
+        let is_fair = link.contention() == Contention::Fair && link.occupancy().copies.by_receiver();
+        let row = link.rows().last().filter(|_| is_fair)?;
+        let rate = row.copy_bandwidth.unwrap_or(row.bandwidth);
+        Bandwidth::new(rate.get().saturating_mul(row.copy_count.into()))
+    }
+
+    /// Returns whether messages of a level share network adapters over time.
+    pub fn passes_adapters(&self, level: Level) -> bool {
+        let by_adapter =
+            level == Level::InterNode || self.link(level).occupancy().transport == InNodeTransport::Adapter;
+        by_adapter && [level, Level::InterNode].iter().all(|level| self.link(*level).contention() == Contention::Fair)
     }
 
     /// Factors on the host time of each rank's own code; see [`CoreRates::code_factors`].

@@ -101,9 +101,10 @@ impl Delays {
 }
 
 /// Contention of a path by resource and level. Within a node the resources are cores, caches, memory, and links between
-/// CMPs. Between nodes the resources are cores and adapters.
+/// CMPs, and the adapter: a message passes both of its directions, which count as one resource. Between nodes the
+/// resources are cores and adapters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Charges([SimSpan; 13]);
+pub(super) struct Charges([SimSpan; 15]);
 
 impl Charges {
     fn place(level: Level, resource: Resource) -> Option<usize> {
@@ -115,6 +116,11 @@ impl Charges {
             Resource::Cache => within(1),
             Resource::Memory => within(2),
             Resource::Interconnect => (level == Level::InterCmp).then_some(11),
+            Resource::AdapterOut | Resource::AdapterIn | Resource::Duplex | Resource::Gap
+                if level != Level::InterNode =>
+            {
+                Some(13 + level as usize)
+            }
             Resource::AdapterOut => between(1),
             Resource::AdapterIn => between(2),
             Resource::Duplex => between(3),
@@ -144,6 +150,9 @@ impl Charges {
 
     /// Returns the contention of the path that is charged to `resource` at `level`.
     pub fn of(&self, level: Level, resource: Resource) -> SimSpan {
+        if level != Level::InterNode && matches!(resource, Resource::AdapterIn | Resource::Duplex | Resource::Gap) {
+            return SimSpan::ZERO;
+        }
         Charges::place(level, resource).map_or(SimSpan::ZERO, |place| self.0[place])
     }
 }

@@ -26,7 +26,7 @@ use super::memory::Memory;
 use super::network::RankLocation;
 use super::prefetch::prefetch;
 use super::resource::flows::{
-    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, NetworkLinks, ResourceKind, SlotGrid,
+    BundleKey, EndedFlow, FlowConfig, FlowStart, Flows, GroupUplinks, LostBytes, NetworkLinks, SlotGrid,
 };
 use super::state::{MatchedReceive, TargetRank};
 use super::transport::Batch;
@@ -149,24 +149,14 @@ impl Fair {
         uses.add_traffic(&self.traffic);
         self.add_series(flows, uses);
         for (id, in_full, most) in flows.used() {
-            match id.kind() {
-                ResourceKind::Out => uses.at_most(SharedKind::AdapterOut, most),
-                ResourceKind::In => uses.at_most(SharedKind::AdapterIn, most),
-                ResourceKind::Duplex => uses.at_most(SharedKind::Duplex, most),
-                ResourceKind::UplinkOut => {
-                    uses.add(SharedKind::UplinkOut, in_full);
-                    uses.at_most(SharedKind::UplinkOut, most);
-                }
-                ResourceKind::UplinkIn => {
-                    uses.add(SharedKind::UplinkIn, in_full);
-                    uses.at_most(SharedKind::UplinkIn, most);
-                }
-                ResourceKind::Link => uses.add_link(LinkUse { link: id.other(), in_full, most }),
-                ResourceKind::Pair => {
-                    uses.add(SharedKind::PairDuplex, in_full);
-                    uses.at_most(SharedKind::PairDuplex, most);
-                }
+            let Some(kind) = id.kind().reported() else {
+                uses.add_link(LinkUse { link: id.other(), in_full, most });
+                continue;
+            };
+            if !id.kind().is_adapter() {
+                uses.add(kind, in_full);
             }
+            uses.at_most(kind, most);
         }
     }
 
@@ -174,15 +164,8 @@ impl Fair {
     fn add_series(&self, flows: &Flows, uses: &mut Uses) {
         let number = |node: u32, rail: u32| u64::from(node) << 32 | u64::from(rail);
         for (id, series) in flows.series() {
-            let (kind, number) = match id.kind() {
-                ResourceKind::Out => (SharedKind::AdapterOut, number(id.node(), id.other())),
-                ResourceKind::In => (SharedKind::AdapterIn, number(id.node(), id.other())),
-                ResourceKind::UplinkOut => (SharedKind::UplinkOut, number(id.node(), id.other())),
-                ResourceKind::UplinkIn => (SharedKind::UplinkIn, number(id.node(), id.other())),
-                ResourceKind::Link => (SharedKind::Link, id.other().into()),
-                // Queued messages use the resources of both directions too, and their use is not recorded.
-                ResourceKind::Duplex | ResourceKind::Pair => continue,
-            };
+            let Some(kind) = id.kind().recorded() else { continue };
+            let number = if kind == SharedKind::Link { id.other().into() } else { number(id.node(), id.other()) };
             uses.add_series(RecordedLoad { kind, number, series });
         }
         for (direction, node, rail, series) in self.adapters.queued() {

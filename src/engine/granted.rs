@@ -68,9 +68,9 @@ pub(super) fn end_transfer(
     end: SimTime,
 ) {
     let level = lp.level(head.from, target.rank);
-    // Between nodes no core copies a rendezvous message, whatever its size, because the adapter writes to the receive
-    // buffer.
-    if level == Level::InterNode || !lp.receiver_copies(level, size) {
+    // No core copies a rendezvous message that passes adapters, whatever its size, because the adapter writes to the
+    // receive buffer.
+    if lp.rules(level).has_flows || level == Level::InterNode || !lp.receiver_copies(level, size) {
         return finish_transfer(target, lp, head, (send, recv, path), size, times, end);
     }
     let &RequestRecord { tag, buffers, .. } = target.requests.get(recv);

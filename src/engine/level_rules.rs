@@ -9,7 +9,8 @@ pub(super) struct LevelRules {
     pub least_latency: SimSpan,
     /// True if transfers share resources over time.
     pub is_fair: bool,
-    /// True if transfers are flows or pass queues of adapters.
+    /// True if transfers are flows or pass queues of adapters. Within a node, the messages then pass the adapter of the
+    /// node.
     pub has_flows: bool,
     /// True if only ports can delay transfers.
     pub has_ports_only: bool,
@@ -29,10 +30,10 @@ impl LevelRules {
         let link = platform.link(level);
         let (contention, is_fair) = (link.contention(), is_fair(platform, level));
         let copies = link.occupancy().copies;
-        let has_flows = is_fair && level == Level::InterNode;
+        let has_flows = platform.passes_adapters(level);
         let head_known = contention.head_is_known() && !(is_fair && (copies.by_sender() || has_flows));
-        // Between nodes, cores copy only eager messages.
-        let limit = if level == Level::InterNode { link.eager_threshold() } else { Bytes::MAX };
+        // An adapter writes a rendezvous message to the receive buffer, so cores copy only eager messages.
+        let limit = if has_flows || level == Level::InterNode { link.eager_threshold() } else { Bytes::MAX };
         LevelRules {
             least_latency: platform.least_latency(level),
             is_fair,

@@ -25,9 +25,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use mcpsim_base::platform::{CopyMemory, Platform, Row, Site};
+use mcpsim_base::platform::{CopyMemory, Level, Platform, Row, Site};
 use mcpsim_base::profile::{CopyUse, Resource};
-use mcpsim_base::rank::{DataBlock, Rank, RequestId};
+use mcpsim_base::rank::{DataBlock, Pattern, Rank, RequestId};
 use mcpsim_base::units::{Bandwidth, Bytes, SimSpan, SimTime};
 
 use super::delays::Delays;
@@ -105,6 +105,8 @@ enum Begun {
 #[derive(Debug)]
 pub(super) struct Memory {
     limits: CopyMemory,
+    /// For each level, whether messages pass adapters.
+    by_adapter: [bool; 3],
     first_node: u32,
     cmps: u32,
     /// Caches of the worker's nodes: one per CMP, or per domain with a cache of its own.
@@ -162,6 +164,7 @@ impl Memory {
         let own = own.len();
         Some(Memory {
             limits,
+            by_adapter: Level::ALL.map(|level| platform.passes_adapters(level)),
             first_node: nodes.start,
             cmps,
             caches: (0..caches).map(|_| Cache::new(limits.cache.get(), limits.replacement)).collect(),
@@ -215,8 +218,13 @@ impl Memory {
 
     /// Whether a message between these seats shares what is between CMPs.
     fn crosses(&self, from: RankLocation, to: RankLocation, size: Bytes) -> bool {
-        let is_between = from.node == to.node && from.cmp != to.cmp;
+        let is_between = RankLocation::level(from, to) == Level::InterCmp && !self.passes_adapter(from, to);
         is_between && self.limits.interconnect.is_some() && size.get() >= LEAST_CROSSING
+    }
+
+    /// Returns whether a message between two ranks passes adapters, which write it to a buffer of the library.
+    fn passes_adapter(&self, from: RankLocation, to: RankLocation) -> bool {
+        self.by_adapter[RankLocation::level(from, to) as usize]
     }
 
     /// Whether a copy between these seats is looked at when it begins.
@@ -233,7 +241,7 @@ impl Memory {
         }
         let written = stated.written(me).unwrap_or_else(|| buffers.at(me, sender, tag, true));
         let [reads, writes] = self.limits.traffic.parts();
-        let sum = if from.node == to.node {
+        let sum = if !self.passes_adapter(from, to) {
             let read = stated.read(sender).unwrap_or_else(|| buffers.at(sender, me, tag, false));
             // What is written of a shared segment, and read again, goes where the buffer on that side goes.
             let [more_writes, more_reads] = if count == 2 { [writes, reads] } else { [0; 2] };
@@ -318,15 +326,19 @@ impl LogicalProcess<'_> {
         self.fair.as_deref_mut().and_then(|fair| fair.memory.as_mut())
     }
 
-    /// The buffers of a receive that `task` posts in `context`.
+    /// Returns the buffers of a receive that `task` posts.
     #[inline]
-    pub fn buffers(&mut self, target: &mut TargetRank, task: u32, context: u32) -> BufferPair {
+    pub fn buffers(&mut self, target: &mut TargetRank, task: u32, pattern: &Pattern) -> BufferPair {
+        let context = pattern.context;
         if self.memory().is_none() {
             return BufferPair::of_context(context);
         }
         let control = target.control(task);
         if control.collective.is_none() && control.computes {
             return BufferPair::of_context(context);
+        }
+        if pattern.buffer.is_stated() {
+            return BufferPair::common(context, pattern.buffer);
         }
         control.receives = control.receives.wrapping_add(1);
         BufferPair::of_collective(context, control.receives)

@@ -121,7 +121,7 @@ fn recv_matched(
     }
     if ticket != NO_FLOW {
         // The receive of a collective counts, whether or not the end of its message is known.
-        lp.buffers(target, MAIN, pattern.context);
+        lp.buffers(target, MAIN, pattern);
         lp.await_flow(ticket, MatchedReceive { envelope, level, arrived, posted });
         target.begin_wait(MAIN, Wait::Flow(kind));
         return None;
@@ -144,7 +144,7 @@ fn copied_at_once(
     let Arrived { size, head, mut left, mut path, .. } = arrived;
     let row = lp.network.received_row(envelope.source, target.rank, level, size);
     // The receive of a collective counts, whether or not it needs a request.
-    lp.buffers(target, MAIN, pattern.context);
+    lp.buffers(target, MAIN, pattern);
     let (copied, delays) = copied_by_core(target, row, size, head.max(posted));
     if posted > head {
         // The receiver's core copies the message from the post on.
@@ -222,9 +222,9 @@ fn recv_by_request(
     // An exchange has spent the overhead of its send since the post of its receive; stored paths do not include send
     // overheads.
     let path = lp.paths.share(target.main.path);
-    let buffers = lp.buffers(target, MAIN, pattern.context);
+    let buffers = lp.buffers(target, MAIN, pattern);
     let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, posted, path) });
-    lp.receive_into(target.rank, id, pattern.buffer);
+    lp.receive_into(target.rank, id, (buffers, pattern.buffer));
     target.requests.get_mut(id).waiter = MAIN;
     target.begin_wait(MAIN, Wait::All { kind, requests: Requests::from_slice(&[id]), left: 1 });
     matched(target, lp, id, (envelope, level), arrived);
@@ -239,9 +239,9 @@ pub(super) fn post(
     clock: SimTime,
 ) -> RequestId {
     let path = lp.paths.share(target.control(task).path);
-    let buffers = lp.buffers(target, task, pattern.context);
+    let buffers = lp.buffers(target, task, pattern);
     let id = target.requests.add(RequestRecord { buffers, ..RequestRecord::receive(pattern, clock, path) });
-    lp.receive_into(target.rank, id, pattern.buffer);
+    lp.receive_into(target.rank, id, (buffers, pattern.buffer));
     if let Some((envelope, arrived, id)) = target.matcher.post(*pattern, id) {
         let level = lp.level(envelope.source, target.rank);
         matched(target, lp, id, (envelope, level), arrived);

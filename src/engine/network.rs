@@ -179,8 +179,20 @@ impl<'a> Network<'a> {
     /// Returns the costs of a message of `size` between two ranks of a level.
     #[inline(always)]
     pub fn row(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
+        if from == to
+            && let Some(row) = self.row_to_self(level, size)
+        {
+            return row;
+        }
         let last = &self.last[level as usize];
         if last.alone.size == size { last.row } else { self.other_row(from, to, level, size) }
+    }
+
+    /// Returns the costs of a message of `size` that a rank sends to itself, if they are not those of other messages.
+    #[cold]
+    fn row_to_self(&self, level: Level, size: Bytes) -> Option<&'a Row> {
+        let platform = self.platform;
+        if self.pairs.is_some() { None } else { platform.link(level).row_to_self(size) }
     }
 
     #[cold]
@@ -204,6 +216,11 @@ impl<'a> Network<'a> {
     pub fn received_row(&self, from: Rank, to: Rank, level: Level, size: Bytes) -> &'a Row {
         if self.pairs.is_some() {
             return self.row_of_pair(from, to, level, size);
+        }
+        if from == to
+            && let Some(row) = self.row_to_self(level, size)
+        {
+            return row;
         }
         let last = &self.last[level as usize];
         if last.alone.size == size { last.row } else { self.platform.link(level).row(size) }
@@ -244,7 +261,7 @@ impl<'a> Network<'a> {
     #[inline(always)]
     pub fn parts(&mut self, (from, to): (Rank, Rank), level: Level, size: Bytes, time: SimSpan) -> TransferParts {
         let last = self.last[level as usize].alone;
-        let AloneCosts { latency, bytes, .. } = match last.size == size {
+        let AloneCosts { latency, bytes, .. } = match last.size == size && from != to {
             true => last,
             false => self.alone_of(from, to, level, size),
         };
@@ -254,7 +271,10 @@ impl<'a> Network<'a> {
     #[cold]
     fn alone_of(&mut self, from: Rank, to: Rank, level: Level, size: Bytes) -> AloneCosts {
         let row = self.row(from, to, level, size);
-        self.alone(level, row, size)
+        match from == to {
+            true => self.other_alone(level, row, size),
+            false => self.alone(level, row, size),
+        }
     }
 
     /// Divides the time from the departure of a transfer to the arrival of its head into latency and contention.

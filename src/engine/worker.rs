@@ -7,7 +7,7 @@ mod woken;
 
 use serde::{Deserialize, Serialize};
 
-use mcpsim_base::platform::{Level, Site};
+use mcpsim_base::platform::Site;
 use mcpsim_base::profile::Resource;
 use mcpsim_base::rank::{Program, Rank, RequestId, SERVICE};
 use mcpsim_base::units::SimTime;
@@ -386,7 +386,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let from = event.key.from;
                 let level = lp.level(from, target.rank);
                 let row = lp.network.row(from, target.rank, level, size);
-                let copies = lp.effects.by_call && level != Level::InterNode && lp.receiver_copies(level, size);
+                let copies = lp.effects.by_call && !lp.rules(level).has_flows && lp.receiver_copies(level, size);
                 if copies && put_off(target, lp, event.body) {
                     return;
                 }
@@ -446,7 +446,7 @@ fn land(
         }
         lp.record_to(target, level, key.from, message.size, (left, end));
     }
-    if serves && level == Level::InterNode {
+    if serves && lp.rules(level).has_flows {
         let fair = lp.fair.as_deref_mut().expect("the level shares fairly");
         let queue = fair.services.entry((key.to, key.from)).or_default();
         if !queue.is_empty() || matches!(landing, TransferOutcome::Open(_)) {

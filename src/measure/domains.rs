@@ -42,11 +42,9 @@ impl CoreDomains {
         let memories = cores_per_set(cpus, &sets.memories, shape);
         let numa = memories.map(|cores| CoreDomains { name: "numa".to_owned(), cores, cache: None });
         let mut domains: Vec<CoreDomains> = caches.into_iter().collect();
-        // Of domains of one size, those with a cache are written. Domains that do not nest are left out.
+        // Domains that do not nest are left out.
         let nests = |numa: &CoreDomains| {
-            domains.iter().all(|of| {
-                of.cores != numa.cores && (of.cores.is_multiple_of(numa.cores) || numa.cores.is_multiple_of(of.cores))
-            })
+            domains.iter().all(|of| of.cores.is_multiple_of(numa.cores) || numa.cores.is_multiple_of(of.cores))
         };
         domains.extend(numa.filter(nests));
         domains.sort_by_key(|domain| domain.cores);
@@ -128,9 +126,9 @@ mod tests {
             |all: &[(&str, u32)]| all.iter().map(|(name, cores)| (name.to_string(), *cores)).collect::<Vec<_>>();
         assert_eq!(found(sets(2), sets(4), SHAPE), named(&[("l3", 2), ("numa", 4)]));
         assert_eq!(found(sets(4), sets(2), SHAPE), named(&[("numa", 2), ("l3", 4)]));
-        // A cache or memory of a whole CMP is no domain, and of equal domains the cache is written.
+        // A cache or memory of a whole CMP is no domain. Equal domains have two names.
         assert_eq!(found(sets(8), sets(4), SHAPE), named(&[("numa", 4)]));
-        assert_eq!(found(sets(4), sets(4), SHAPE), named(&[("l3", 4)]));
+        assert_eq!(found(sets(4), sets(4), SHAPE), named(&[("l3", 4), ("numa", 4)]));
         // A memory without CPUs does not count. Without sets there are no domains.
         let mut memories = sets(4);
         memories.push(Vec::new());

@@ -9,6 +9,7 @@ use mcpsim_core::platform::{Level, Platform, Shape, Site};
 use super::effects::MeasuredEffects;
 use super::fit::{Floor, pieces};
 use super::link::{LinkFit, RowFit};
+use super::node_groups::{MeasuredGroups, node_list};
 use super::occupancy::MeasuredOccupancy;
 use super::structure::{PairKind, Structure, structure};
 use super::text::{comment, link, taken};
@@ -25,8 +26,19 @@ pub struct Guess {
     pub sites: Vec<Site>,
     /// Half round trips for each network level that has pairs of ranks: message sizes and seconds.
     pub times: Vec<(Level, Vec<(u64, f64)>)>,
+    /// Groups of nodes within which messages are faster, smallest groups first.
+    pub groups: Vec<MeasuredGroups>,
     /// Notes on uncertainties of the inference, one line each.
     pub notes: Vec<String>,
+}
+
+/// Names of the files that a platform file refers to.
+#[derive(Clone, Debug, Default)]
+pub struct ReferredFiles {
+    /// Classes of pairs, instead of groups of nodes.
+    pub pairs: Option<String>,
+    /// Group of each node.
+    pub nodes: Option<String>,
 }
 
 /// Greatest number of switches, and greatest number of slow pairs, that the notes list.
@@ -70,6 +82,7 @@ impl Guess {
             shape: Shape { nodes: 1, cmps: 1, cores: 1 },
             sites: Vec::new(),
             times: Vec::new(),
+            groups: Vec::new(),
             notes: Vec::new(),
         };
         guess.place(of.ranks, hosts);
@@ -126,11 +139,12 @@ impl Guess {
         if kinds.len() > within + 1 {
             let far = kinds.len() - within;
             self.notes.push(format!(
-                "{far} kinds of pairs between nodes, but a platform has one level there: inter_node is the median \
-                 of all kinds; switches:"
+                "{far} kinds of pairs between nodes: inter_node has the slowest, places have the others; switches:"
             ));
             let switches: Vec<String> = kinds[within..].iter().flat_map(|kind| switches(kind, nodes)).collect();
             self.notes.extend(switches.iter().take(NAMED).cloned());
+            let near = kinds[within..kinds.len() - 1].iter().enumerate();
+            self.groups = near.map(|(number, kind)| MeasuredGroups::new(number, &kind.groups, nodes)).collect();
             if switches.len() > NAMED {
                 self.notes.push(format!("  and {} more", switches.len() - NAMED));
             }
@@ -183,16 +197,27 @@ impl Guess {
         let of = matrices.parameters;
         let ranks = of.ranks as usize;
         let mut found: [Vec<(u64, f64)>; 3] = Default::default();
+        // The first kind of pairs of ranks of different nodes.
+        let first = self.structure.kinds.len() - 1 - self.groups.len();
         for number in 0..of.count() {
             let matrix = matrices.matrix(number)?;
             let mut by_level: [Vec<f64>; 3] = Default::default();
+            let mut by_group = vec![Vec::new(); self.groups.len()];
             for (place, value) in matrix.into_iter().enumerate() {
                 let (x, y) = (place / ranks, place % ranks);
-                if x != y {
-                    by_level[self.level(x, y) as usize].push(value);
+                if x == y {
+                    continue;
+                }
+                let level = self.level(x, y);
+                let kind = (self.structure.kind_of[place] as usize).saturating_sub(first);
+                match by_group.get_mut(kind).filter(|_| level == Level::InterNode) {
+                    Some(of_group) => of_group.push(value),
+                    None => by_level[level as usize].push(value),
                 }
             }
-            for (times, mut values) in found.iter_mut().zip(by_level).filter(|(_, values)| !values.is_empty()) {
+            let of_groups = self.groups.iter_mut().map(|groups| &mut groups.times).zip(by_group);
+            let all = found.iter_mut().zip(by_level).chain(of_groups);
+            for (times, mut values) in all.filter(|(_, values)| !values.is_empty()) {
                 let middle = values.len() / 2;
                 times.push((of.length(number), *values.select_nth_unstable_by(middle, f64::total_cmp).1));
             }
@@ -201,6 +226,8 @@ impl Guess {
             one_way(of.test, &mut times);
             self.times.push((level, times));
         }
+        self.groups.retain(|groups| !groups.times.is_empty());
+        self.groups.iter_mut().for_each(|groups| one_way(of.test, &mut groups.times));
         Ok(())
     }
 
@@ -214,13 +241,13 @@ impl Guess {
         self.sites.iter().map(|site| format!("{} {} {}\n", site.node, site.cmp, site.core)).collect()
     }
 
-    /// Returns the text of the platform file; `made` describes the origin of the platform.
-    pub fn text(&self, name: &str, made: &str) -> String {
-        self.text_with(name, made, None)
+    /// Returns the text of the file that assigns nodes to groups, if the platform file needs such a file.
+    pub fn node_list(&self) -> Option<String> {
+        node_list(&self.groups)
     }
 
-    /// Returns the text of the platform file, which refers to the file of pair classes named `pairs`.
-    pub fn text_with(&self, name: &str, made: &str, pairs: Option<&str>) -> String {
+    /// Returns the text of the platform file, which refers to `files`; `made` describes the origin of the platform.
+    pub fn text(&self, name: &str, made: &str, files: &ReferredFiles) -> String {
         let mut text = String::new();
         comment(&mut text, made);
         comment(
@@ -233,10 +260,10 @@ impl Guess {
         let name = toml::Value::String(name.to_owned());
         let Shape { nodes, cmps, cores } = self.shape;
         let _ = write!(text, "\nname = {name}\nnct = [{nodes}, {cmps}, {cores}]\n");
-        if let Some(file) = pairs {
+        if let Some(file) = &files.pairs {
             text.push('\n');
             comment(&mut text, "Message times by class of pair; the levels below give the other parameters.");
-            let _ = writeln!(text, "[pairs]\nfile = {}", toml::Value::String(file.to_owned()));
+            let _ = writeln!(text, "[pairs]\nfile = {}", toml::Value::from(file.as_str()));
         }
         let base: Document = Platform::default_document();
         for key in ["core", "cmp", "node"] {
@@ -267,6 +294,11 @@ impl Guess {
                 }
                 None => unreachable!("two ranks have a level"),
             }
+        }
+        // Classes of pairs have the costs of places, too.
+        if files.pairs.is_none() {
+            let list = files.nodes.as_deref().unwrap_or_default();
+            self.groups.iter().for_each(|groups| groups.write(&mut text, list));
         }
         text
     }
@@ -316,7 +348,7 @@ fn switches(kind: &PairKind, nodes: &[Vec<u32>]) -> Vec<String> {
 }
 
 /// Fits the costs of a network level by pieces of straight lines.
-fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
+pub(super) fn fitted(level: Level, times: &[(u64, f64)]) -> LinkFit {
     let least = Floor { start: 0.5 * times[0].1.min(times[times.len() - 1].1), per_byte: 0.0 };
     let found = pieces(times, &[], least);
     let row = |piece: &super::fit::FitPiece| RowFit {

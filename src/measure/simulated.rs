@@ -11,8 +11,8 @@ use mcpsim_core::engine::{Labels, Progress, RunError, RunOptions, Simulation};
 use mcpsim_core::mpi::{CallForm, CollectiveCall, CommMember, DataCost, Group, NoData, Runner, Sizes};
 use mcpsim_core::platform::{Collective, HardwareThreads, Level, Platform, Site};
 use mcpsim_core::rank::{
-    Buffer, Call, Context, Describe, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply, ReplyKind, Requests,
-    SendMode, Served, Source, TagPattern,
+    Buffer, Call, CollectiveEntry, Context, Describe, Fiber, FiberHandle, Message, Pattern, Program, Rank, Reply,
+    ReplyKind, Requests, SendMode, Served, Source, TagPattern,
 };
 use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 
@@ -228,15 +228,17 @@ impl Simulated<'_> {
         }
         let comm = CommMember::new(0, self.rank, Group::Strided { first: 0, stride: 1, size: self.members });
         let call = CollectiveCall { collective, comm, root, sizes, algorithm: None };
-        let cost = DataCost::new(&self.platform.core, self.memory);
+        let cost = DataCost::of_machine(&self.platform, self.memory);
         self.collectives += 1;
         let runner =
             Runner::new((call, CallForm::Blocking), &self.platform.collectives, cost, self.collectives, NoData);
         let mut runner = runner.expect("a platform's rules have been checked");
-        let mut next = self.call(Call::Yield, |reply| runner.next_call(reply));
+        let entry = CollectiveEntry::named("a collective");
+        let mut next = self.call(Call::Enter(entry), |reply| runner.next_call(reply));
         while let Some(call) = next {
             next = self.call(call, |reply| runner.next_call(reply));
         }
+        self.call(Call::Leave, |_| ());
     }
 
     /// Sends numbers to rank `to`.

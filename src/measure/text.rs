@@ -301,6 +301,16 @@ pub(super) fn link(text: &mut String, fit: &LinkFit) {
     text.push_str("]\n");
 }
 
+/// Writes the table of a place with its costs. `nodes` is the value of the key `nodes`.
+pub(super) fn place(text: &mut String, (name, nodes): (&str, &str), fit: &LinkFit) {
+    let (fit, _) = fit.clone().with_least_handshake();
+    let _ = writeln!(text, "[places.{name}]\nnodes = {nodes}\nhandshake = \"{}\"\ninterval = [", span(fit.handshake));
+    for row in &fit.rows {
+        let _ = writeln!(text, "    {{ {} }},{}", interval(row, false), told_flat(row.flat));
+    }
+    text.push_str("]\n");
+}
+
 /// Returns the copy time of a core in seconds per byte for an interval of message sizes, if this time differs from the
 /// value of the network level. Messages that fit into caches are copied faster, so a message is copied at least as fast
 /// as it is transferred.

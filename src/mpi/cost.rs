@@ -1,6 +1,6 @@
 //! Virtual time that a rank spends on combining and copying the data of collectives.
 
-use mcpsim_base::platform::{CollectiveRules, CoreRates, MemoryPart};
+use mcpsim_base::platform::{CollectiveRules, CoreRates, MemoryPart, Platform};
 use mcpsim_base::units::{Bytes, SimSpan};
 
 use super::schedule::{BlockLayout, Blocks};
@@ -34,6 +34,17 @@ impl DataCost {
             .in_cache
             .map(|cached| (rates(cached.flops.seconds(1.0 / 8.0), cached.bandwidth.get() as f64), part.cache));
         DataCost { beyond: rates(core.flops.seconds(1.0 / 8.0), part.bandwidth), within }
+    }
+
+    /// Creates the costs of a rank of a machine, as [`DataCost::new`]. If the simulator models caches and the platform
+    /// file states no rates for data in caches, a copy takes at most as long as the copy of a message. The simulator
+    /// adds the time of data beyond caches.
+    pub fn of_machine(platform: &Platform, part: impl Into<MemoryPart>) -> Self {
+        let mut cost = DataCost::new(&platform.core, part);
+        if let Some(rate) = platform.cached_copy_rate().filter(|_| cost.within.is_none()) {
+            cost.beyond.copy = cost.beyond.copy.min(1.0 / rate.get() as f64);
+        }
+        cost
     }
 
     /// Rates for a collective whose buffers have `size` bytes. The cache rates apply if two buffers fit into the

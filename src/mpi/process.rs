@@ -93,7 +93,7 @@ impl<P: MpiProgram> MpiDriver<P> {
         let sequence = self.sequence(call.comm.id());
         let bytes = rule_size(&call);
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
-        let cost = DataCost::new(&self.platform.core, self.memory);
+        let cost = DataCost::of_machine(&self.platform, self.memory);
         match Runner::new((call, form), &self.platform.collectives, cost, sequence, NoData) {
             Ok(runner) if blocking => {
                 let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };

@@ -21,7 +21,7 @@ use mcpsim_base::rank::{
 };
 use mcpsim_base::units::{Bytes, SimSpan};
 pub(super) use parts::{blocks, seat_of};
-use parts::{check_sizes, seat};
+use parts::{check_sizes, common_buffer, seat};
 
 /// A collective call of one rank, as stored in a recorded trace. The stored data suffice to execute the call with any
 /// MPI library on any machine.
@@ -485,7 +485,7 @@ impl<M: Mover> Runner<M> {
             context: self.comm.collective(),
             tag: TagPattern::Tag(self.tag),
             capacity: if open { Bytes::MAX } else { self.layout.bytes(piece.blocks) },
-            buffer: Default::default(),
+            buffer: common_buffer(self.tag & 15, self.method.algorithm, self.placed(piece)),
         }
     }
 }

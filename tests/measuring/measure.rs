@@ -377,6 +377,42 @@ fn an_inferred_machine_shares_adapters_with_classes_of_pairs_and_without_and_run
 }
 
 #[test]
+fn switches_come_back_as_places_from_the_times_of_pairs() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let machine = fs::read_to_string(format!("{}/configs/default.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let uplinks = "\n[places.rack]\nnodes = \"racks.txt\"\nuplink_latency = \"2 us\"\n";
+    fs::write(here.join("tree.toml"), machine + uplinks).unwrap();
+    let time = |platform: &str, b: u32| {
+        let app = format!("{}/workloads/pingpong.toml", env!("CARGO_MANIFEST_DIR"));
+        let set = format!("--set app.bytes=4000 --set app.b={b} --nct 4,1,2 --ranks 8 --json - {app}");
+        let ran = run(here, &format!("--platform {platform} {set}"));
+        let value: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{}", ran.stderr));
+        value["predicted_s"].as_f64().unwrap()
+    };
+    for (racks, expected) in [
+        ("node rack\n0 a\n1 a\n2 b\n3 b\n", "nodes = 2\n"),
+        ("node rack\n0 a\n1 b\n2 a\n3 b\n", "nodes = \"g.nodes.txt\"\n"),
+    ] {
+        // The list has all nodes of the file, of which four are used.
+        let others: String = (4..16).map(|node| format!("{node} c\n")).collect();
+        fs::write(here.join("racks.txt"), format!("{racks}{others}")).unwrap();
+        let lengths = "--test send_recv_and_recv_send --begin 0 --end 8001 --step 1000 --repeats 2";
+        let ran = measure(here, &format!("--pairs --simulate tree.toml --nct 4,1,2 {lengths} -o p"));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        fs::write(here.join("p_hosts.txt"), "a\na\nb\nb\nc\nc\nd\nd\n").unwrap();
+        let ran = run(here, "cluster p_median.nc --platform g.toml");
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let text = fs::read_to_string(here.join("g.toml")).unwrap();
+        assert!(text.contains(&format!("[places.switch]\n{expected}")), "{text}");
+        for b in 1..8 {
+            let ratio = time("g.toml", b) / time("tree.toml", b);
+            assert!((0.9..1.1).contains(&ratio), "{racks} rank {b}: {ratio}");
+        }
+    }
+}
+
+#[test]
 fn a_machine_comes_back_from_the_times_of_its_pairs() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();

@@ -4,7 +4,7 @@
 use crate::support::Do::{Compute, Irecv, Isend, Recv, Send, WaitAll, Work};
 use crate::support::{Do, clocks, run_with};
 use mcpsim::config::{Document, Override};
-use mcpsim::platform::{Level, MemoryShares, Platform, Shape, Site};
+use mcpsim::platform::{Level, MapBy, MemoryShares, Platform, Shape, Site};
 use mcpsim::profile::SharedKind;
 
 /// Platform file of nodes with one CMP of four cores. Latencies are 10 ns within a CMP and 1000 ns between nodes.
@@ -307,6 +307,26 @@ fn blocks_in_caches_have_an_equal_part_of_the_cache_of_their_domain() {
 }
 
 #[test]
+fn equal_domains_are_two_names_of_one_place() {
+    // Either name may state the costs. The cache belongs to one name and the memory to the other.
+    for (l3, numa) in [("latency = \"4 ns\"\n", ""), ("", "latency = \"4 ns\"\n")] {
+        let places = format!(
+            "[places.l3]\ncores = 2\ncache = \"1 MB\"\n{l3}[places.numa]\ncores = 2\nmemory_bandwidth = \"1 GB/s\"\n\
+             {numa}[cmp]\nmemory_bandwidth = \"2 GB/s\"\n"
+        );
+        let platform = machine(&places, &[]);
+        let arrivals = [(0, 1), (1, 2)].map(|ranks| arrival(&platform, ranks, 100));
+        assert_eq!(arrivals, [4 + 100, 10 + 100], "{places}");
+        let [cache, memory] = [platform.places.cache().unwrap().0, platform.places.memory().unwrap().0];
+        assert_eq!([cache, memory].map(|of| of.name.as_str()), ["l3", "numa"]);
+        for name in ["l3", "numa"] {
+            let domain = MapBy::Domain { cores: 2 };
+            assert_eq!(MapBy::named(name, platform.shape, &platform.places), Ok(domain));
+        }
+    }
+}
+
+#[test]
 fn places_that_cannot_be_are_refused_with_their_key() {
     let fair = "platform.inter_node.contention=fair";
     for (places, settings, expected) in [
@@ -316,7 +336,11 @@ fn places_that_cannot_be_are_refused_with_their_key() {
         ("[places.l3]\n", &[], "expected \"cores\" for a domain within a CMP, or \"nodes\" for a group of nodes,"),
         ("[places.l3]\ncores = 2\nnodes = 2\n", &[], "in places.l3 of tree.toml"),
         ("[places.l3]\ncores = 2\nuplink_latency = \"1 us\"\n", &[], "expected no \"uplink_latency\""),
-        ("[places.l3]\ncores = 2\ncache = \"1 MiB\"\n[places.numa]\ncores = 2\n", &[], "expected a multiple of 2"),
+        (
+            "[places.l3]\ncores = 2\nlatency = \"4 ns\"\n[places.numa]\ncores = 2\nlatency = \"5 ns\"\n",
+            &[],
+            "expected no costs of messages, which places.l3 of the same cores states, in places.numa of tree.toml",
+        ),
         ("[places.l3]\ncores = 2\ncache = \"1 MiB\"\n", &[], "expected also [cmp] with its memory_bandwidth"),
         (
             "[places.l3]\ncores = 2\ncache = \"1 MiB\"\n[cmp]\nmemory_bandwidth = \"1 GB/s\"\ncache = \"4 MiB\"\n",

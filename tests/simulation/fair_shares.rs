@@ -1,5 +1,6 @@
 //! Comparison of the `fair` contention model with a simple max-min solver, for transfers between nodes of the machine
-//! `default`. Each transfer has its own source and destination ranks, so cores do not limit transfers.
+//! `default`, and for copies within a node. Each transfer has its own source and destination ranks, so cores do not
+//! limit transfers.
 
 #[path = "../support/maxmin.rs"]
 mod maxmin;
@@ -250,6 +251,90 @@ fn incasts_are_shared_as_the_solver_says() {
         _ => vec![0],
     };
     on_all_machines("incast", &SPREADS.map(|spread| around(16, 4, 100_000, spread, into)));
+}
+
+/// A copy between two cores of a node with two CMPs: cores of the sender and the receiver, numbered from 0.
+#[derive(Clone, Copy, Debug)]
+struct Copied {
+    cores: [u32; 2],
+    start: u64,
+    bytes: u64,
+}
+
+/// Numbers of cores of a CMP, and of a domain with a memory of its own.
+const CORES: [u32; 2] = [40, 10];
+
+/// Returns a node without caches whose copies share memories of domains, CMPs and the node, and what is between CMPs.
+fn node() -> Platform {
+    let [cmp, domain] = CORES;
+    let level = |name: &str, more: &str| {
+        format!("platform.{name}={{contention=\"fair\",latency=\"500 ns\",bandwidth=\"8 GB/s\"{more}}}")
+    };
+    let settings = [
+        format!("platform.nct=[1,2,{cmp}]"),
+        level("intra_cmp", ""),
+        level("inter_cmp", ",capacity=\"20 GB/s\""),
+        format!("platform.places={{numa={{cores={domain},memory_bandwidth=\"30 GB/s\"}}}}"),
+        "platform.cmp={memory_bandwidth=\"50 GB/s\",cache=\"1 MiB\",copy_traffic=3}".to_owned(),
+        "platform.node={memory_bandwidth=\"80 GB/s\"}".to_owned(),
+    ];
+    let settings: Vec<Override> = settings.iter().map(|setting| Override::parse(setting).unwrap()).collect();
+    let mut platform =
+        Platform::load(Platform::default_document(), &settings).unwrap_or_else(|error| panic!("{error}"));
+    platform.memory.as_mut().expect("the node states caches").cache = Bytes::ZERO;
+    platform
+}
+
+/// Returns the arrival time in seconds of each copy in the engine.
+fn copied(platform: &Platform, copies: &[Copied]) -> Vec<f64> {
+    let site = |core: u32| Site { node: 0, cmp: core / CORES[0], core: core % CORES[0] };
+    let sites = copies.iter().flat_map(|copy| copy.cores.map(site)).collect();
+    let mut scripts = Vec::new();
+    for copy in copies {
+        let sender = scripts.len() as Rank;
+        scripts.push(vec![Compute(copy.start), Send(sender + 1, copy.bytes)]);
+        scripts.push(vec![Recv(sender)]);
+    }
+    let make = |rank: Rank| Script::new(rank, scripts[rank as usize].clone(), Log::default());
+    let options = RunOptions { workers: Some(1), per_rank: true, ..RunOptions::default() };
+    let outcome = Simulation::new(platform, sites, options, Labels::default()).run(make, &Progress::default()).unwrap();
+    outcome.per_rank.iter().skip(1).step_by(2).map(|rank| rank.clock.as_seconds()).collect()
+}
+
+#[test]
+fn copies_beyond_caches_share_memories_exactly_as_the_solver_says() {
+    let [cmp, domain] = CORES;
+    // Two CMPs, the node, each CMP outwards and inwards, and the domains of both CMPs.
+    let domains = (2 * cmp / domain) as usize;
+    let capacities = [[50e9, 50e9, 80e9].as_slice(), &[20e9; 4], &vec![30e9; domains]].concat();
+    for seed in 1..=8 {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut cores: Vec<u32> = (0..2 * cmp).collect();
+        (1..cores.len()).for_each(|last| cores.swap(last, random.random_range(0..=last)));
+        let copies: Vec<Copied> = cores
+            .chunks_exact(2)
+            .map(|pair| Copied {
+                cores: [pair[0], pair[1]],
+                start: random.random_range(0..200_000),
+                bytes: 10f64.powf(random.random_range(4.0..6.5)) as u64,
+            })
+            .collect();
+        let flow = |copy: &Copied| {
+            // Of each byte, the memory of the sender reads one, and that of the receiver reads one and writes one. A
+            // resource that occurs twice has two bytes per byte of the flow.
+            let [from, to] = copy.cores.map(|core| (core / cmp) as usize);
+            let [near, far] = copy.cores.map(|core| 7 + (core / domain) as usize);
+            let mut uses = vec![from, to, to, 2, 2, 2, near, far, far];
+            if from != to {
+                uses.extend([3 + from, 5 + to]);
+            }
+            Flow { start: copy.start as f64 * 1e-9 + 500e-9, bytes: copy.bytes as f64, pace: 8e9, uses }
+        };
+        let expected = ends(&capacities, &copies.iter().map(flow).collect::<Vec<_>>());
+        for (found, expected) in copied(&node(), &copies).into_iter().zip(expected) {
+            assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}, seed {seed}");
+        }
+    }
 }
 
 #[test]

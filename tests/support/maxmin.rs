@@ -12,7 +12,7 @@ pub struct Flow {
     pub bytes: f64,
     /// Greatest rate of the flow, bytes per second.
     pub pace: f64,
-    /// Indices of the resources on the flow's path, without duplicates.
+    /// Indices of the resources on the flow's path. A resource that occurs n times has n bytes per byte of the flow.
     pub uses: Vec<usize>,
 }
 

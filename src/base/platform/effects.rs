@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::units::{Bandwidth, SimSpan};
 
 use super::{
-    Contention, Copies, CopyMemory, Level, Link, MemorySharing, NodeFactors, Noise, Occupancy, Platform,
-    ProgressEngine, Protocol, Rails,
+    CacheReplacement, Contention, Copies, CopyMemory, InNodeTransport, Level, Link, MemorySharing, NodeFactors, Noise,
+    Occupancy, Platform, ProgressEngine, Protocol, Rails,
 };
 
 /// An effect that a platform may state and that changes predictions.
@@ -16,8 +16,12 @@ pub enum Effect {
     Contention,
     /// Cores are busy while they copy messages within a node, and eager messages between nodes.
     Copies,
+    /// Messages within a node pass the network adapter of the node.
+    Transport,
     /// Each message occupies an adapter or port for a minimum time.
     Gap,
+    /// The costs of a message depend on the number of ranks on its nodes.
+    RanksPerNode,
     /// Traffic in one direction of a network adapter slows traffic in the other direction.
     Duplex,
     /// Traffic from one node to another slows traffic in the opposite direction between the two nodes.
@@ -26,6 +30,8 @@ pub enum Effect {
     Rails,
     /// Copies use caches, and copies that exceed the caches share memory.
     Cache,
+    /// A cache may hold a part of a buffer.
+    CacheReplacement,
     /// Copies between CMPs of a node share the interconnect.
     Interconnect,
     /// The cores of a CMP and of a node share memory bandwidth in computation.
@@ -59,14 +65,17 @@ pub enum Effect {
 
 impl Effect {
     /// All effects, in the order of reports: contention first.
-    pub const ALL: [Effect; 21] = [
+    pub const ALL: [Effect; 24] = [
         Effect::Contention,
         Effect::Copies,
+        Effect::Transport,
         Effect::Gap,
+        Effect::RanksPerNode,
         Effect::Duplex,
         Effect::PairDuplex,
         Effect::Rails,
         Effect::Cache,
+        Effect::CacheReplacement,
         Effect::Interconnect,
         Effect::Memory,
         Effect::InCache,
@@ -88,11 +97,14 @@ impl Effect {
         match self {
             Effect::Contention => "contention",
             Effect::Copies => "copies",
+            Effect::Transport => "transport",
             Effect::Gap => "gap",
+            Effect::RanksPerNode => "ranks_per_node",
             Effect::Duplex => "duplex",
             Effect::PairDuplex => "pair_duplex",
             Effect::Rails => "rails",
             Effect::Cache => "cache",
+            Effect::CacheReplacement => "cache_replacement",
             Effect::Interconnect => "inter_cmp.capacity",
             Effect::Memory => "memory_bandwidth",
             Effect::InCache => "in_cache",
@@ -115,11 +127,14 @@ impl Effect {
         match self {
             Effect::Contention => "no transfer slows another",
             Effect::Copies => "no core copies",
+            Effect::Transport => "copies within nodes",
             Effect::Gap => "no gap between messages",
+            Effect::RanksPerNode => "costs of the fewest ranks",
             Effect::Duplex => "directions are independent",
             Effect::PairDuplex => "so are those of a pair",
             Effect::Rails => "one adapter per node",
             Effect::Cache => "copies use no memory",
+            Effect::CacheReplacement => "caches of whole buffers",
             Effect::Interconnect => "no limit between CMPs",
             Effect::Memory => "each core has its memory",
             Effect::InCache => "no block fits a cache",
@@ -160,6 +175,13 @@ impl Platform {
         match effect {
             Effect::Contention => other.links = links(&|link| link.with_law(Contention::Ideal)),
             Effect::Copies => other.links = occupancies(|of| of.copies = Copies::None),
+            Effect::Transport => {
+                other.links = occupancies(|of| {
+                    if of.transport == InNodeTransport::Adapter {
+                        (of.transport, of.copies) = (InNodeTransport::Memory, Copies::Receiver);
+                    }
+                });
+            }
             Effect::Gap => {
                 let without = |link: Link| {
                     let occupancy = Occupancy { duplex_gap: None, ..link.occupancy().clone() };
@@ -167,11 +189,15 @@ impl Platform {
                 };
                 other.links = links(&without);
             }
+            Effect::RanksPerNode => other = other.at_ranks(1),
             Effect::Duplex => other.links = occupancies(|of| (of.duplex, of.duplex_gap) = (None, None)),
             Effect::PairDuplex => other.links = occupancies(|of| of.pair_duplex = None),
             Effect::Rails => other.links = occupancies(|of| of.rails = Rails::default()),
             Effect::Cache => {
                 other.memory = self.memory.and_then(|of| of.interconnect).map(CopyMemory::of_interconnect);
+            }
+            Effect::CacheReplacement => {
+                other.memory = self.memory.map(|of| CopyMemory { replacement: CacheReplacement::default(), ..of });
             }
             Effect::Interconnect => {
                 let kept = self.memory.filter(CopyMemory::has_caches);
@@ -207,10 +233,12 @@ impl Platform {
         // Without a level with the `fair` contention model, settings that only this model reads have no effect.
         let heeded = match effect {
             Effect::Copies
+            | Effect::Transport
             | Effect::Duplex
             | Effect::PairDuplex
             | Effect::Rails
             | Effect::Cache
+            | Effect::CacheReplacement
             | Effect::Interconnect => Level::ALL.iter().any(|level| self.link(*level).contention() == Contention::Fair),
             _ => true,
         };
@@ -240,6 +268,7 @@ mod tests {
             ("progress=call", Effect::Progress),
             ("noise.nodes.deviation=0.1", Effect::Noise),
             ("nodes=[{only=[0],rate=0.5}]", Effect::Nodes),
+            ("intra_cmp.transport=adapter", Effect::Transport),
             ("inter_node.duplex=\"15 GB/s\"", Effect::Duplex),
             ("inter_node.pair_duplex=\"15 GB/s\"", Effect::PairDuplex),
             ("cmp.memory_sharing=fair", Effect::MemorySharing),
@@ -265,6 +294,22 @@ mod tests {
         let numa = machine(&["places.numa={cores=8,memory_bandwidth=\"9 GB/s\"}"]);
         let without = numa.without(Effect::Memory).unwrap();
         assert_eq!((without.places.memory(), without.core.cmp_memory), (None, Bandwidth::MAX));
+    }
+
+    #[test]
+    fn ranks_per_node_and_caches_of_parts_can_be_switched_off() {
+        let level = |ranks: &str| {
+            let values = format!("contention=\"fair\",bandwidth=\"10 GB/s\",{ranks}");
+            machine(&[&format!("inter_node={{{values}}}")])
+        };
+        // Without the effect, the costs are those of the fewest ranks.
+        let without = level("ranks_per_node=[2,8],latency=[\"1us\",\"3us\"]").without(Effect::RanksPerNode).unwrap();
+        assert_eq!(without, level("latency=\"1us\""));
+        assert_eq!(without.without(Effect::RanksPerNode), None);
+        let random = machine(&["intra_cmp.contention=fair", "cmp.cache_replacement=random"]);
+        let whole = machine(&["intra_cmp.contention=fair"]);
+        assert_eq!(random.without(Effect::CacheReplacement), Some(whole.clone()));
+        assert_eq!(whole.without(Effect::CacheReplacement), None);
     }
 
     #[test]

@@ -216,11 +216,12 @@ impl PlatformFile {
         let fair = links.each_ref().map(|link| link.contention() == Contention::Fair);
         let of_levels = Level::ALL.into_iter().zip(files).zip(&links).flat_map(|((level, file), link)| {
             let (contention, name) = (link.contention(), level.name());
-            let loads =
-                UnreadKeys::stated(name, &[("loads", contention != Contention::Measured && file.states_loads())]);
-            [if contention == Contention::Fair { None } else { file.unread(level, contention) }, loads]
-                .into_iter()
-                .flatten()
+            let loads = ("loads", contention != Contention::Measured && file.states_loads());
+            // Without the contention model `fair` between nodes there are no adapters.
+            let is_fair = contention == Contention::Fair;
+            let transport = ("transport", is_fair && !fair[2] && file.states_transport());
+            let more = UnreadKeys::stated(name, &[loads, transport]);
+            [if is_fair { None } else { file.unread(level, contention) }, more].into_iter().flatten()
         });
         let of_memory = if fair[0] || fair[1] {
             Vec::new()

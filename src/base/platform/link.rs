@@ -99,6 +99,8 @@ pub struct Link {
     protocol: Protocol,
     /// Rows for increasing numbers of ranks per node; empty if costs do not depend on the number of ranks.
     by_ranks: Vec<(u32, Vec<Row>)>,
+    /// Rows of messages that a rank sends to itself; empty if they are those of other messages.
+    to_self: Vec<Row>,
     /// For each bit length of a size, the first row that can contain such a size. With this table, the row of a size is
     /// found in one or two steps.
     first_row: [u16; 65],
@@ -125,7 +127,8 @@ impl Link {
         let capacity = rows.iter().map(|row| row.bandwidth).max();
         let occupancy = Occupancy { capacity, ..Occupancy::default() };
         let (protocol, by_ranks) = (Protocol::default(), Vec::new());
-        Link { contention, eager_threshold, handshake, rows, occupancy, protocol, by_ranks, first_row }
+        let to_self = rows_to_self(&rows);
+        Link { contention, eager_threshold, handshake, rows, occupancy, protocol, by_ranks, to_self, first_row }
     }
 
     /// Returns the link with other rows for numbers of ranks per node, which increase. All these rows have the size
@@ -152,6 +155,7 @@ impl Link {
         let (low, below) = &by_ranks[after.saturating_sub(1)];
         let part = if high > low { f64::from(ranks - low) / f64::from(high - low) } else { 0.0 };
         self.rows = below.iter().zip(above).map(|(below, above)| below.between(above, part)).collect();
+        self.to_self = rows_to_self(&self.rows);
         // The gap of both directions together is stated for the greatest number of ranks.
         let [own, stated] = [self.rows[0].gap, by_ranks[by_ranks.len() - 1].1[0].gap].map(|gap| gap.as_ps() as f64);
         if let Some(both) = self.occupancy.duplex_gap.filter(|_| stated > 0.0) {
@@ -162,11 +166,11 @@ impl Link {
     }
 
     fn all_rows(&self) -> impl Iterator<Item = &Row> {
-        self.rows.iter().chain(self.by_ranks.iter().flat_map(|(_, rows)| rows))
+        self.rows.iter().chain(&self.to_self).chain(self.by_ranks.iter().flat_map(|(_, rows)| rows))
     }
 
     fn all_rows_mut(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().chain(self.by_ranks.iter_mut().flat_map(|(_, rows)| rows))
+        self.rows.iter_mut().chain(&mut self.to_self).chain(self.by_ranks.iter_mut().flat_map(|(_, rows)| rows))
     }
 
     /// Returns the link with other resources that its messages occupy.
@@ -238,12 +242,23 @@ impl Link {
     /// Returns the row of messages of `size`.
     #[inline]
     pub fn row(&self, size: Bytes) -> &Row {
+        &self.rows[self.index(size)]
+    }
+
+    /// Returns the row of messages of `size` that a rank sends to itself; `None` if it is that of other messages.
+    #[inline]
+    pub fn row_to_self(&self, size: Bytes) -> Option<&Row> {
+        self.to_self.get(self.index(size))
+    }
+
+    #[inline(always)]
+    fn index(&self, size: Bytes) -> usize {
         let bits = (64 - size.get().leading_zeros()) as usize;
         let mut index = usize::from(self.first_row[bits]);
         while size > self.rows[index].up_to {
             index += 1;
         }
-        &self.rows[index]
+        index
     }
 
     /// Returns the least latency of any row and load, and of a control message, because a synchronous send of any size
@@ -251,6 +266,14 @@ impl Link {
     pub fn least_latency(&self) -> SimSpan {
         let rows = self.all_rows().flat_map(|row| row.columns.iter().map(|column| column.latency).chain([row.latency]));
         rows.min().expect("a link has rows").min(self.handshake)
+    }
+}
+
+/// Returns the rows of messages that a rank sends to itself, which are copied once; empty if all messages are.
+fn rows_to_self(rows: &[Row]) -> Vec<Row> {
+    match rows.iter().any(|row| row.copy_count > 1) {
+        true => rows.iter().map(Row::copied_once).collect(),
+        false => Vec::new(),
     }
 }
 
@@ -319,6 +342,14 @@ impl Row {
                 |last, ratio| last * ratio,
             ),
         }
+    }
+
+    /// Returns the costs of the same messages with a single copy, by which a rank sends a message to itself.
+    fn copied_once(&self) -> Row {
+        let count = u64::from(self.copy_count);
+        let faster = |rate: Bandwidth| Bandwidth::new(rate.get().saturating_mul(count)).unwrap_or(rate);
+        let copy_bandwidth = self.copy_bandwidth.map(faster);
+        Row { bandwidth: faster(self.bandwidth), copy_bandwidth, copy_count: 1, ..self.clone() }
     }
 
     /// Returns the row between this row, at `part` 0, and `other`, at `part` 1.

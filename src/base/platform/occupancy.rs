@@ -32,6 +32,17 @@ impl Copies {
     }
 }
 
+/// Carrier of the messages of a level within a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InNodeTransport {
+    /// The memory of the node, from which a core copies each message.
+    #[default]
+    Memory,
+    /// The network adapter of the node, which sends each message to itself.
+    Adapter,
+}
+
 /// Network adapters of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rails {
@@ -52,6 +63,8 @@ impl Default for Rails {
 pub struct Occupancy {
     /// Cores that copy the bytes of a message.
     pub copies: Copies,
+    /// Carrier of messages within a node.
+    pub transport: InNodeTransport,
     /// Bytes per second in each direction of an adapter, or of the interconnect of a CMP; `None`: no limit.
     pub capacity: Option<Bandwidth>,
     /// Bytes per second of an adapter in both directions together; `None`: the directions are independent.

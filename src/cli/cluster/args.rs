@@ -85,8 +85,8 @@ pub(crate) struct ClusterArgs {
     #[arg(long, value_name = "N,C,T", requires = "truth")]
     pub nct: Option<Shape>,
 
-    /// Infer levels, nodes and switches, and write a platform; also FILE.placement.txt if
-    /// ranks are not in block order
+    /// Infer levels, nodes and groups of nodes, and write a platform; also FILE.placement.txt
+    /// if ranks are not in block order, FILE.nodes.txt if groups are not blocks of nodes
     #[arg(long, value_name = "FILE.toml", conflicts_with_all = ["expand", "output", "at", "text", "figures", "truth"])]
     pub platform: Option<PathBuf>,
 

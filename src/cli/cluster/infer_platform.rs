@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::matrices::Matrices;
 use crate::matrices::cluster::Precision;
-use crate::measure::{Guess, MeasuredClasses};
+use crate::measure::{Guess, MeasuredClasses, ReferredFiles};
 use crate::report::guess_summary;
 use crate::run::write_whole;
 
@@ -41,16 +41,21 @@ pub(super) fn write(args: &ClusterArgs, of: &mut Matrices, path: &Path) -> Resul
         write_whole(path, text).map_err(|error| cannot_write(&path.display().to_string(), &error))
     };
     let mut text = guess_summary(&guess);
+    let mut files = ReferredFiles::default();
+    let file_name = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
     if args.pairs {
         let classes = MeasuredClasses::of(of, &args.options()).map_err(in_file(&args.file))?;
         let of_pairs = with_end(&path.with_extension(""), ".pairs.toml");
         put(&of_pairs, classes.text(guess.shape, &guess.sites, &made))?;
-        let file = of_pairs.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        put(path, guess.text_with(name, &made, Some(&file)))?;
+        files.pairs = file_name(&of_pairs);
         text.push_str(&format!("costs of {} classes of pairs are in {}\n", classes.count(), of_pairs.display()));
-    } else {
-        put(path, guess.text(name, &made))?;
+    } else if let Some(list) = guess.node_list() {
+        let of_nodes = with_end(&path.with_extension(""), ".nodes.txt");
+        put(&of_nodes, list)?;
+        files.nodes = file_name(&of_nodes);
+        text.push_str(&format!("groups of nodes are in {}\n", of_nodes.display()));
     }
+    put(path, guess.text(name, &made, &files))?;
     if !guess.is_in_blocks() {
         let placement = with_end(&path.with_extension(""), ".placement.txt");
         put(&placement, guess.placement())?;

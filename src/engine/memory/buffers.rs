@@ -1,6 +1,6 @@
 //! Identifiers of the buffers of messages, by which the simulated caches know the buffers.
 
-use mcpsim_base::rank::Rank;
+use mcpsim_base::rank::{Buffer, Rank};
 
 use super::caches::BufferKey;
 
@@ -10,6 +10,8 @@ pub(crate) struct BufferPair(u32);
 
 impl BufferPair {
     const OF_COLLECTIVE: u32 = 1 << 31;
+    /// Marks buffers of a collective that do not depend on the partner.
+    const COMMON: u32 = 1 << 30;
 
     /// Returns the identifier of the buffers of messages of a context; messages with different tags have different
     /// buffers.
@@ -19,7 +21,18 @@ impl BufferPair {
 
     /// Returns the identifier of the buffers of the receive with number `number` of a collective in `context`.
     pub fn of_collective(context: u32, number: u32) -> Self {
-        BufferPair(mixed(context, number) | Self::OF_COLLECTIVE)
+        BufferPair(mixed(context, number) & !Self::COMMON | Self::OF_COLLECTIVE)
+    }
+
+    /// Returns the identifier of the buffers of `buffer`, which has the same data at each member of a collective in
+    /// `context`. All members that receive the data from a sender read one buffer, which is the same in every call.
+    pub fn common(context: u32, buffer: Buffer) -> Self {
+        BufferPair(mixed(context, buffer.word()) | Self::COMMON | Self::OF_COLLECTIVE)
+    }
+
+    /// Returns whether the buffers are those of a collective.
+    pub fn is_of_collective(self) -> bool {
+        self.0 & Self::OF_COLLECTIVE != 0
     }
 
     /// Returns the identifier of the buffers that a rank uses for its own copies and reductions in collectives of a
@@ -30,7 +43,8 @@ impl BufferPair {
 
     /// Returns the identifier of the buffer of rank `me` for messages with tag `tag` from or to rank `other`.
     pub(super) fn at(self, me: Rank, other: Rank, tag: u32, receives: bool) -> BufferKey {
-        let which = if self.0 & Self::OF_COLLECTIVE == 0 { mixed(self.0, tag) } else { self.0 };
+        let which = if self.is_of_collective() { self.0 } else { mixed(self.0, tag) };
+        let other = if self.is_of_collective() && self.0 & Self::COMMON != 0 { 0 } else { other };
         let of_me = mixed(mixed(which, other), u32::from(receives));
         u64::from(me) << 32 | u64::from(of_me)
     }

@@ -80,9 +80,10 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// `rank` posts a receive.
+    /// `rank` posts a receive. The buffers of collectives are known by `pair`.
     #[inline]
-    pub fn receive_into(&mut self, rank: Rank, recv: RequestId, buffer: Buffer) {
+    pub fn receive_into(&mut self, rank: Rank, recv: RequestId, (pair, buffer): (BufferPair, Buffer)) {
+        let buffer = if pair.is_of_collective() { Buffer::NONE } else { buffer };
         if let Some(Memory { stated, .. }) = self.memory()
             && (stated.any || buffer.is_stated())
         {

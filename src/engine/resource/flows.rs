@@ -43,7 +43,6 @@ use mcpsim_base::platform::Occupancy;
 use mcpsim_base::profile::UseSeries;
 use mcpsim_base::units::{SimSpan, SimTime};
 
-pub(crate) use bundle_paths::ResourceKind;
 pub(crate) use bundles::{BundleIndex, BundleKey, LostBytes};
 use bundles::{Bundles, ELSEWHERE, PACE};
 pub(crate) use grid::SlotGrid;
@@ -207,7 +206,12 @@ impl Flows {
     /// Announces a flow that left a node of this worker at `left` and starts at `head`. Returns the slot from which the
     /// flow counts, and the bundle.
     pub fn announce(&mut self, bundle: BundleKey, left: SimTime, head: SimTime) -> (SimTime, BundleIndex) {
-        let (slot, head) = (self.wires.grid.counted(left, head), head.as_ps());
+        // All resources of a flow within a node belong to this worker, so no announcement is sent.
+        let slot = match bundle.from == bundle.to {
+            true => self.wires.grid.counted_at_once(left, head),
+            false => self.wires.grid.counted(left, head),
+        };
+        let head = head.as_ps();
         let j = self.will_start(bundle, slot, head);
         for &worker in &self.bundles.others[j as usize] {
             self.outbox.push((worker, FlowUpdate::Starts { bundle, slot, head }));
@@ -460,9 +464,11 @@ impl Flows {
                 if weight == 0 {
                     on.swap_remove(place);
                     if let Some(moved) = on.get(place) {
-                        let moved = moved.bundle as usize;
-                        let of = self.bundles.path[moved].iter().position(|&other| other as usize == p);
-                        self.bundles.places[moved][of.expect("it passes the resource")] = place as u32;
+                        // A flow within a node passes the port of both directions of its adapter twice.
+                        let (moved, last) = (moved.bundle as usize, on.len() as u32);
+                        let known = self.bundles.path[moved].iter().zip(&mut self.bundles.places[moved]);
+                        let at_last = known.filter(|(other, at)| **other as usize == p && **at == last);
+                        at_last.for_each(|(_, at)| *at = place as u32);
                     }
                 }
             } else if weight > 0 {

@@ -1,7 +1,6 @@
 //! Ends of network transfers, computed at slots (steps of virtual time), and ends of copies and computing blocks in
 //! memory.
 
-use mcpsim_base::platform::Level;
 use mcpsim_base::rank::{Program, Rank};
 use mcpsim_base::units::SimTime;
 
@@ -114,7 +113,7 @@ impl<P: Program> Worker<'_, P> {
                 end_transfer(target, lp, key, (send, recv, path), size, (left, left), end);
             }
             taker => {
-                lp.record_to(target, Level::InterNode, key.from, size, (left, end));
+                lp.record_to(target, lp.level(key.from, key.to), key.from, size, (left, end));
                 match taker {
                     TransferConsumer::Receive(recv) => {
                         lp.paths.delay(&mut target.requests.get_mut(recv).path, delays);

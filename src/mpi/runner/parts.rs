@@ -2,9 +2,10 @@
 
 use crate::library::style;
 use crate::names::collective_word;
-use crate::schedule::{BlockLayout, Extent, Fold, Parts, RootNumbering, Schedule, ScheduleStyle, Seat};
+use crate::schedule::{BlockLayout, Blocks, Extent, Fold, Parts, Piece, RootNumbering, Schedule, ScheduleStyle, Seat};
 use crate::{CallForm, CollectiveCall, Sizes};
-use mcpsim_base::platform::{Collective, Library};
+use mcpsim_base::platform::{Algorithm, Collective, Library};
+use mcpsim_base::rank::{Buffer, Tag};
 use mcpsim_base::units::Bytes;
 
 /// Sizes of the data blocks of `schedule`.
@@ -57,6 +58,21 @@ pub(crate) fn seat_of(
     let towards_root = style == ScheduleStyle::Flat || collective == Collective::Reduce;
     let fold = if towards_root { Fold::TowardsRoot } else { Fold::Higher };
     Seat { style, fold, root, numbering, ..Seat::with_root_0(size, rank) }
+}
+
+/// Buffer of `piece` in collectives in which many members read one buffer of a sender: every bcast, and a linear
+/// allgather. No buffer in other collectives. `kind` is the number of the collective.
+#[inline(always)]
+pub(super) fn common_buffer(kind: Tag, algorithm: Algorithm, piece: Piece) -> Buffer {
+    let is_allgather = kind == Collective::Allgather as Tag || kind == Collective::Allgatherv as Tag;
+    if kind != Collective::Bcast as Tag && !(is_allgather && algorithm == Algorithm::Linear) {
+        return Buffer::NONE;
+    }
+    let first = match piece.blocks {
+        Blocks::All => 0,
+        Blocks::Up { first, .. } | Blocks::Down(first) | Blocks::Bit(first) => first,
+    };
+    Buffer::numbered(first.wrapping_mul(8).wrapping_add(piece.space as u32))
 }
 
 pub(super) fn check_sizes(call: &CollectiveCall) -> Result<(), String> {

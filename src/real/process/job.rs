@@ -258,7 +258,7 @@ impl Job {
         output: Box<dyn Output>,
     ) -> Self {
         let factors = platform.code_factors(&sites);
-        let costs = (0..sites.len() as Rank).map(|rank| DataCost::new(&platform.core, memory(rank))).collect();
+        let costs = (0..sites.len() as Rank).map(|rank| DataCost::of_machine(&platform, memory(rank))).collect();
         clib::raise_limits();
         clib::protect_open();
         let timer_overhead = timer::overhead();

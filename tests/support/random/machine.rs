@@ -28,6 +28,7 @@ pub const KEYS: &[(&str, Values)] = &[
             ("recv_bandwidth", &["\"5 GB/s\""]),
             ("gap", &["\"300 ns\"", "\"1 us\""]),
             ("copies", &["\"none\"", "\"sender\"", "\"receiver\"", "\"both\""]),
+            ("transport", &["\"adapter\"", "\"memory\""]),
             ("copy_bandwidth", &["\"2 GB/s\"", "\"8 GB/s\""]),
             ("copy_count", &["1", "2"]),
             ("capacity", &["\"4 GB/s\"", "\"9 GB/s\""]),

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
-use super::super::{Contention, Copies, Level, Link, LoadColumn, Protocol, Row, UnreadKeys};
+use super::super::{Contention, Copies, InNodeTransport, Level, Link, LoadColumn, Protocol, Row, UnreadKeys};
 use super::occupancy::{RailsFile, StatedOccupancy};
 use super::values::{Factor, PerLoad};
 
@@ -47,6 +47,7 @@ pub(super) struct LinkFile {
     pub loads: Option<Vec<u32>>,
     ranks_per_node: Option<Vec<u32>>,
     copies: Option<Copies>,
+    transport: Option<InNodeTransport>,
     capacity: Option<Bandwidth>,
     duplex: Option<Bandwidth>,
     duplex_gap: Option<SimSpan>,
@@ -126,6 +127,7 @@ impl LinkFile {
         };
         let stated = StatedOccupancy {
             copies: self.copies,
+            transport: self.transport,
             capacity: self.capacity,
             duplex: self.duplex,
             duplex_gap: self.duplex_gap,
@@ -168,6 +170,7 @@ impl LinkFile {
         let copy = self.copy_bandwidth.is_some() || in_intervals(|interval| interval.copy_bandwidth.is_some());
         let keys = [
             ("copies", self.copies.is_some()),
+            ("transport", self.transport.is_some()),
             ("copy_bandwidth", copy),
             ("copy_count", self.copy_count.is_some() || in_intervals(|interval| interval.copy_count.is_some())),
             ("gap", gap && contention != Contention::Queue),
@@ -180,6 +183,12 @@ impl LinkFile {
             ("tolerance", self.tolerance.is_some()),
         ];
         UnreadKeys::stated(level.name(), &keys)
+    }
+
+    /// Returns whether the file states the key `transport`, which only a machine with the contention model
+    /// [`Contention::Fair`] between nodes reads.
+    pub fn states_transport(&self) -> bool {
+        self.transport.is_some()
     }
 
     /// Returns whether the file states the key `loads`, which only [`Contention::Measured`] reads.

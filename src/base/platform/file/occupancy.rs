@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document};
 use crate::units::{Bandwidth, SimSpan};
 
-use super::super::{Contention, Copies, Level, Occupancy, Rails, Row, Tolerance};
+use super::super::{Contention, Copies, InNodeTransport, Level, Occupancy, Rails, Row, Tolerance};
 use super::values::Factor;
 
 /// Greatest permitted number of adapters per node.
@@ -22,6 +22,7 @@ pub(super) struct RailsFile {
 /// Values that the platform file states for a level and on which its occupied resources depend.
 pub(super) struct StatedOccupancy<'a> {
     pub copies: Option<Copies>,
+    pub transport: Option<InNodeTransport>,
     pub capacity: Option<Bandwidth>,
     pub duplex: Option<Bandwidth>,
     pub duplex_gap: Option<SimSpan>,
@@ -47,14 +48,16 @@ impl StatedOccupancy<'_> {
         let wider = |stated: Option<Bandwidth>| {
             stated.map(|bandwidth| self.bandwidth_factor.map_or(bandwidth, |factor| factor.of_capacity(bandwidth)))
         };
-        let copies = self.copies.unwrap_or(match level {
-            Level::IntraCmp | Level::InterCmp => Copies::Receiver,
-            Level::InterNode => Copies::None,
+        let transport = self.transport.unwrap_or_default();
+        let copies = self.copies.unwrap_or(match (level, transport) {
+            (Level::IntraCmp | Level::InterCmp, InNodeTransport::Memory) => Copies::Receiver,
+            (Level::IntraCmp | Level::InterCmp, InNodeTransport::Adapter) | (Level::InterNode, _) => Copies::None,
         });
         let fastest = rows.iter().map(|row| row.bandwidth).max().expect("a level has rows");
         let capacity = wider(self.capacity).or((level == Level::InterNode).then_some(fastest));
         let occupancy = Occupancy {
             copies,
+            transport,
             capacity,
             duplex: wider(self.duplex),
             duplex_gap: self.duplex_gap,
@@ -90,6 +93,10 @@ impl StatedOccupancy<'_> {
         if let Some(found) = self.capacity.filter(|_| level == Level::IntraCmp) {
             let expected = "no \"capacity\", which only inter_cmp and inter_node have,";
             return Err(document.expected(&format!("{}.capacity", level.name()), expected, found));
+        }
+        if self.transport.is_some() && level == Level::InterNode {
+            let expected = "no \"transport\", which only levels within a node have,";
+            return Err(document.expected("inter_node.transport", expected, "this key"));
         }
         let between_nodes = [
             ("duplex", self.duplex.map(|stated| stated.to_string())),

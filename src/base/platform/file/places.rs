@@ -134,7 +134,7 @@ impl<'a> StatedPlaces<'a> {
             }
         }
         for pair in domains.windows(2) {
-            check_domains(document, &pair[0].0, &pair[1].0)?;
+            check_domains(document, &pair[0], &pair[1])?;
         }
         for pair in groups.windows(2) {
             check_groups(document, &pair[0].0, &pair[1].0, shape.nodes)?;
@@ -307,10 +307,20 @@ fn count(group: &NodeGroup, nodes: u32) -> usize {
     }
 }
 
-fn check_domains(document: &Document, smaller: &Domain, larger: &Domain) -> Result<(), ConfigError> {
-    if smaller.cores == larger.cores || !larger.cores.is_multiple_of(smaller.cores) {
-        let expected = format!("a multiple of {}, the cores of places.{}, and more,", smaller.cores, smaller.name);
+/// Checks that domains of two kinds are nested. Two kinds of equal domains are two names of the same domains, of which
+/// one states the costs of messages.
+fn check_domains(
+    document: &Document,
+    (smaller, costs): &(Domain, &PlaceFile),
+    (larger, larger_costs): &(Domain, &PlaceFile),
+) -> Result<(), ConfigError> {
+    if !larger.cores.is_multiple_of(smaller.cores) {
+        let expected = format!("a multiple of {}, the cores of places.{},", smaller.cores, smaller.name);
         return Err(document.expected(&format!("places.{}.cores", larger.name), expected, larger.cores));
+    }
+    if smaller.cores == larger.cores && costs.states_costs() && larger_costs.states_costs() {
+        let expected = format!("no costs of messages, which places.{} of the same cores states,", smaller.name);
+        return Err(document.expected(&format!("places.{}", larger.name), expected, "costs"));
     }
     Ok(())
 }

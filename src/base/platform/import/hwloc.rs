@@ -211,10 +211,6 @@ impl<'a> Topology<'a> {
             }
         };
         match cache {
-            Some((kind, cores)) if cores == numa.cores => {
-                notes.push(format!("each NUMA domain is one of places.{kind}: memory_bandwidth may be stated there"));
-                None
-            }
             Some((kind, cores)) if !numa.cores.is_multiple_of(cores) && !cores.is_multiple_of(numa.cores) => {
                 notes.push(format!("NUMA domains of {} cores do not nest with places.{kind}: left out", numa.cores));
                 None

@@ -194,11 +194,11 @@ fn a_cache_of_the_whole_processor_is_that_of_the_cmp() {
 }
 
 #[test]
-fn numa_domains_of_the_size_of_caches_are_a_note() {
+fn numa_domains_of_the_size_of_caches_are_a_second_name() {
     let text = xml(&[("Package", 1, ""), ("L3Cache", 4, CACHE), ("+NUMANode", 1, ""), ("Core", 4, "")]);
     let found = import(&text).unwrap();
-    assert!(!found.toml.contains("numa") && found.toml.contains("[places.l3]\ncores = 4\n"), "{}", found.toml);
-    assert!(found.notes.iter().any(|note| note.contains("each NUMA domain is one of places.l3")), "{:?}", found.notes);
+    assert!(found.toml.contains("[places.l3]\ncores = 4\ncache"), "{}", found.toml);
+    assert!(found.toml.ends_with("[places.numa]\ncores = 4\n"), "{}", found.toml);
 }
 
 #[test]

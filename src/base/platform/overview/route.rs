@@ -96,22 +96,30 @@ impl Platform {
         let row = link.row(OVERVIEW_SIZES[1]);
         let mut route = Route::default();
         match (level, usual.contention()) {
-            (Level::InterNode, contention) => self.between_nodes(&mut route, contention, row, from, to),
-            (Level::IntraCmp | Level::InterCmp, Contention::Fair) => {
-                self.within_node(&mut route, level, row, from, to);
+            (_, contention) if level == Level::InterNode || self.passes_adapters(level) => {
+                self.by_adapters(&mut route, (level, contention), row, from, to);
             }
+            (_, Contention::Fair) => self.within_node(&mut route, level, row, from, to),
             (_, Contention::Ideal) => {}
             (Level::IntraCmp, _) => route.add(RouteResource::CmpPort, cmp(from), None),
-            (Level::InterCmp, _) => route.add(RouteResource::NodePort, node(from), None),
+            (_, _) => route.add(RouteResource::NodePort, node(from), None),
         }
         PairOverview { from, to, costs, resources: route.0 }
     }
 
-    fn between_nodes(&self, route: &mut Route, contention: Contention, row: &Row, from: Site, to: Site) {
+    fn by_adapters(
+        &self,
+        route: &mut Route,
+        (level, contention): (Level, Contention),
+        row: &Row,
+        from: Site,
+        to: Site,
+    ) {
+        let copies = self.link(level).occupancy().copies;
         let occupancy = self.link(Level::InterNode).occupancy();
         let is_fair = contention == Contention::Fair;
         let copy = Some(row.copy_bandwidth.unwrap_or(row.bandwidth));
-        if is_fair && occupancy.copies.by_sender() {
+        if is_fair && copies.by_sender() {
             route.add(RouteResource::Core, core(from), copy);
         }
         let [out, into] = [from, to].map(|site| adapter(site, &occupancy.rails, is_fair));
@@ -136,7 +144,7 @@ impl Platform {
                 cache: None,
             })
             .collect();
-        if let Some(network) = &self.places.network {
+        if let Some(network) = self.places.network.as_ref().filter(|_| level == Level::InterNode) {
             uplinks.extend(network.path(from.node, to.node).into_iter().map(|link| {
                 let layer = &network.layers()[network.layer(link)];
                 PassedResource {
@@ -148,7 +156,7 @@ impl Platform {
                 }
             }));
         }
-        if is_fair && occupancy.pair_duplex.is_some() {
+        if is_fair && level == Level::InterNode && occupancy.pair_duplex.is_some() {
             let at = format!("nodes {}, {}", from.node.min(to.node), from.node.max(to.node));
             route.add(RouteResource::PairDuplex, at, occupancy.pair_duplex);
         }
@@ -159,7 +167,7 @@ impl Platform {
         if contention != Contention::Ideal {
             route.add(RouteResource::AdapterIn, into, capacity);
         }
-        if is_fair && occupancy.copies.by_receiver() {
+        if is_fair && copies.by_receiver() {
             route.add(RouteResource::Core, core(to), copy);
         }
     }

@@ -31,7 +31,7 @@ impl<'a> ReplayMachine<'a> {
     pub fn of(&self, rank: Rank) -> Machine {
         let part = self.memory.part(self.sites[rank as usize]);
         let platform = self.platform.clone();
-        Machine { cost: DataCost::new(&platform.core, part), memory: part.bandwidth, platform }
+        Machine { cost: DataCost::of_machine(&platform, part), memory: part.bandwidth, platform }
     }
 }
 

@@ -3,6 +3,7 @@
 use smallvec::SmallVec;
 
 use mcpsim_base::platform::{LinkIndex, Occupancy};
+use mcpsim_base::profile::SharedKind;
 
 use super::bundles::BundleKey;
 use super::links::NetworkLinks;
@@ -39,6 +40,34 @@ impl ResourceKind {
         ResourceKind::Link,
     ];
 
+    /// Returns whether the resource is an adapter, which also small messages outside of flows occupy.
+    pub fn is_adapter(self) -> bool {
+        matches!(self, ResourceKind::Out | ResourceKind::In | ResourceKind::Duplex)
+    }
+
+    /// Returns the row of reports for the use of such resources; `None`: each link has a row.
+    pub fn reported(self) -> Option<SharedKind> {
+        match self {
+            ResourceKind::Out => Some(SharedKind::AdapterOut),
+            ResourceKind::In => Some(SharedKind::AdapterIn),
+            ResourceKind::Duplex => Some(SharedKind::Duplex),
+            ResourceKind::Pair => Some(SharedKind::PairDuplex),
+            ResourceKind::UplinkOut => Some(SharedKind::UplinkOut),
+            ResourceKind::UplinkIn => Some(SharedKind::UplinkIn),
+            ResourceKind::Link => None,
+        }
+    }
+
+    /// Returns the kind under which loads over time are recorded; `None`: they are not. Queued messages use the resources
+    /// of both directions too, and their use is not recorded.
+    pub fn recorded(self) -> Option<SharedKind> {
+        match self {
+            ResourceKind::Duplex | ResourceKind::Pair => None,
+            ResourceKind::Link => Some(SharedKind::Link),
+            kind => kind.reported(),
+        }
+    }
+
     /// Returns the part of [`super::LostBytes`] that has the losses of flows at resources of this kind.
     pub(super) fn lost_at(self) -> usize {
         match self {
@@ -60,6 +89,9 @@ impl Flows {
         if self.wires.occupancy.duplex.is_some() {
             path.push(ResourceId::new(ResourceKind::Duplex, from, out.into()));
             path.push(ResourceId::new(ResourceKind::Duplex, to, into.into()));
+        }
+        if from == to {
+            return path;
         }
         if self.wires.occupancy.pair_duplex.is_some() {
             path.push(ResourceId::new(ResourceKind::Pair, from.min(to), from.max(to)));

@@ -31,6 +31,12 @@ impl SlotGrid {
         self.floor(time).saturating_add(self.slot)
     }
 
+    /// Returns the slot from which a transfer counts that left at `left` and starts at `head`, and of which no other
+    /// worker must know.
+    pub fn counted_at_once(self, left: SimTime, head: SimTime) -> u64 {
+        self.floor(head.as_ps()).max(self.after(left.as_ps()))
+    }
+
     /// Returns the slot from which a transfer counts that left at `left` and starts at `head`. This is the last slot
     /// not after its start, if the announcement can reach all workers by then.
     pub fn counted(self, left: SimTime, head: SimTime) -> u64 {

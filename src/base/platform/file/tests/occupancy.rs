@@ -1,6 +1,6 @@
 //! Tests of the keys of platform files about adapters, copies, caches and memory.
 
-use crate::platform::{Copies, CopyMemory, CopyTraffic, MemorySharing, Occupancy, Rails, Tolerance};
+use crate::platform::{Copies, CopyMemory, CopyTraffic, InNodeTransport, MemorySharing, Occupancy, Rails, Tolerance};
 use crate::units::Bandwidth;
 
 use super::*;
@@ -29,6 +29,7 @@ fn what_is_stated_holds_and_bandwidth_factor_scales_it() {
     let link = platform.link(Level::InterNode);
     let expected = Occupancy {
         copies: Copies::Both,
+        transport: InNodeTransport::Memory,
         capacity: rate(1.0),
         duplex: rate(1.5),
         duplex_gap: None,
@@ -107,6 +108,29 @@ fn levels_within_a_node_have_no_adapters() {
     let expected = "expected no \"capacity\", which only inter_cmp and inter_node have, in intra_cmp.capacity of \
                     x.toml; found 9.000 GB/s";
     assert_eq!(near("intra_cmp", "capacity = \"9 GB/s\""), expected);
+}
+
+#[test]
+fn messages_within_a_node_may_pass_the_adapter() {
+    let stating = |level: &str, keys: &str| format!("{MACHINE}{NETWORK}").replacen(level, &format!("{level}{keys}"), 1);
+    let load = |text: &str| Platform::load(document(text), &[]).map_err(|error| said(&error));
+    let near = |keys: &str| stating("inter_cmp = { ", &format!("transport = \"adapter\", {keys}"));
+    let fair = near("contention = \"fair\", ").replace("[inter_node]", "[inter_node]\ncontention = \"fair\"");
+    let platform = load(&fair).unwrap();
+    let occupancy = platform.link(Level::InterCmp).occupancy();
+    assert_eq!((occupancy.transport, occupancy.copies), (InNodeTransport::Adapter, Copies::None));
+    let passes = Level::ALL.map(|level| platform.passes_adapters(level));
+    assert_eq!((passes, unread(&platform)), ([false, true, true], Vec::new()));
+    // Adapters exist only under the contention model `fair` between nodes.
+    let within = load(&near("contention = \"fair\", ")).unwrap();
+    assert_eq!(
+        (within.passes_adapters(Level::InterCmp), unread(&within)),
+        (false, vec!["inter_cmp: transport".into()])
+    );
+    assert_eq!(unread(&load(&near("")).unwrap()), ["inter_cmp: transport"]);
+    let expected = "expected no \"transport\", which only levels within a node have, in inter_node.transport of x.toml; \
+                    found this key";
+    assert_eq!(load(&stating("[inter_node]\n", "transport = \"memory\"\n")).unwrap_err(), expected);
 }
 
 #[test]
