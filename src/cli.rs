@@ -19,6 +19,7 @@ mod memory;
 mod models;
 mod otf2;
 mod output;
+mod place;
 mod platform;
 mod printer;
 mod processes;

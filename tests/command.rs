@@ -14,6 +14,8 @@ mod foreign;
 mod outputs;
 #[path = "command/pages.rs"]
 mod pages;
+#[path = "command/place.rs"]
+mod place;
 #[path = "command/platform.rs"]
 mod platform;
 #[path = "command/tasks.rs"]

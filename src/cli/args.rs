@@ -414,7 +414,7 @@ mod tests {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
-        for (option, most) in [("-h", 126), ("--help", 230), ("help", 230), ("help sweep", 180)] {
+        for (option, most) in [("-h", 128), ("--help", 234), ("help", 234), ("help sweep", 180)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");

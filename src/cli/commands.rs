@@ -18,6 +18,7 @@ use super::exit::{Exit, Failure};
 use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
 use super::models::{self, ModelsArgs};
+use super::place::{self, PlaceArgs};
 use super::platform::{self, PlatformArgs};
 use super::report::{self, ReportArgs};
 use super::revisions::{self, RevisionsArgs};
@@ -135,6 +136,15 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |matches| {
             let args: ClusterArgs = args(matches)?;
             Ok(alone("cluster", move || cluster::cluster(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "place",
+        usage: "[OPTIONS] APP",
+        command: PlaceArgs::command,
+        read: |matches| {
+            let args: PlaceArgs = args(matches)?;
+            Ok(alone("place", move || place::place(&args).map(done)))
         },
     },
     Subcommand {

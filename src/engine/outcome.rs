@@ -179,7 +179,9 @@ impl Outcome {
         let (per_rank, pairs, sent) = (Vec::new(), None, BTreeMap::new());
         let (task_logs, timelines, places) = (Vec::new(), Vec::new(), Vec::new());
         let timers = TimerSums::default();
-        Outcome { per_rank, pairs, sent, task_logs, timers, timelines, places, ..self }
+        let of_job = |job: JobOutcome| JobOutcome { outcome: job.outcome.of_point(), ..job };
+        let jobs = self.jobs.into_iter().map(of_job).collect();
+        Outcome { jobs, per_rank, pairs, sent, task_logs, timers, timelines, places, ..self }
     }
 }
 

@@ -120,3 +120,46 @@ fn tables(job: &JobOutcome) -> String {
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::samples::{busy, empty};
+    use crate::report::{ReportTables, summary};
+    use crate::units::SimTime;
+
+    #[test]
+    fn jobs_and_their_delays_are_tables_of_at_most_80_columns() {
+        let part = |part: &str, ps| DelayPart { part: part.to_owned(), ps };
+        let parts =
+            vec![part("inter_node.contention.adapter_out", 3_000_000_000), part("inter_node.bytes", 1_000_000_000)];
+        let delay = |by: &str, delay_ps, parts| JobDelay { by: by.to_owned(), delay_ps, parts, ..JobDelay::default() };
+        let job = |name: &str, outcome: Outcome, delays| JobOutcome {
+            name: name.to_owned(),
+            nodes: "0,2,4,6,8,10,12,14,16,18,20".to_owned(),
+            start: SimTime::from_ps(1_234_567_890),
+            alone: Some(outcome.predicted),
+            slowdown: Some(1.25),
+            delays,
+            outcome,
+            ..JobOutcome::default()
+        };
+        let long = "a_job_with_a_long_name";
+        let first = job(long, busy(), vec![delay("b", 4_000_000_000, parts)]);
+        let jobs = vec![first, job("b", empty(), vec![delay(long, 0, Vec::new())])];
+        let text = summary(&Outcome { jobs, ..busy() }, &ReportTables::Full);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80 && line.trim_end() == line, "{line}");
+        }
+        for part in [
+            "a_job_with_a_...     16  0,2,4,6,8,10,12...",
+            "+25.0%",
+            "+4.000 ms  inter-node adapter out, inter-node bytes",
+            "job a_job_with_a_long_name (",
+            "all jobs\n",
+        ] {
+            assert!(text.contains(part), "{part} in\n{text}");
+        }
+        assert_eq!(text.matches("mostly at").count(), 1, "one delay:\n{text}");
+    }
+}

@@ -97,6 +97,8 @@ pub(super) enum JobComparison {
 #[serde(deny_unknown_fields)]
 struct JobFile {
     app: Value,
+    /// Name of the application's file as the user typed it, if `app` is the application itself.
+    typed: Option<String>,
     #[serde(default)]
     arguments: Vec<String>,
     ranks: Option<u32>,
@@ -168,6 +170,9 @@ impl JobSet {
             let of_job = table.get_mut("jobs").and_then(|jobs| jobs.get_mut(name)).and_then(Value::as_table_mut);
             let of_job = of_job.expect("it was read");
             of_job.insert("app".to_owned(), application_table.into());
+            if job.application.program().is_some() {
+                of_job.insert("typed".to_owned(), job.typed.clone().into());
+            }
             ["arguments", "set"].iter().for_each(|key| _ = of_job.remove(*key));
             for key in ["hosts", "cores", "placement"] {
                 of_job.get_mut(key).into_iter().for_each(|value| absolute_list(value, directory));
@@ -300,7 +305,7 @@ impl JobReader<'_> {
             text: format!("app.{}.set.{key}={value}", self.path),
         };
         let overrides: Vec<Override> = file.set.iter().map(over).collect();
-        let typed = file.app.as_str().map_or_else(|| document.name().to_owned(), str::to_owned);
+        let typed = file.app.as_str().or(file.typed.as_deref()).unwrap_or(document.name()).to_owned();
         let application = Application::load(document, &directory, &overrides)?;
         if let Application::Described(app) = &application
             && app.has_fragments()

@@ -106,7 +106,7 @@ fn prepare(run: &Resolved, set: &JobSet, recorded: bool) -> Result<Prepared, Pre
     check_rules(&run.platform.platform)?;
     if recorded {
         return Err(PredictError::input(
-            "--record: expected one application, because a trace has one; found several jobs",
+            "--record, OTF2: expected one application, because a trace has one; found several jobs",
         ));
     }
     if let Some(ranks) = settings.ranks {

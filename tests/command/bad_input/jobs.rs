@@ -119,7 +119,7 @@ fn keys_of_jobs_files() {
         (
             &two("ranks = 1", "ranks = 1"),
             "--record a.trace",
-            "--record: expected one application, because a trace has one; found several jobs",
+            "--record, OTF2: expected one application, because a trace has one; found several jobs",
         ),
         ("jobs.a.app = \"no.toml\"", "", "no.toml: no such file"),
     ]);
