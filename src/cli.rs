@@ -9,6 +9,7 @@ mod cluster;
 mod collectives;
 mod commands;
 mod exit;
+mod host_cores;
 mod interrupt;
 mod launch;
 mod launcher;
@@ -159,6 +160,8 @@ enum FurtherRuns {
     IdealNetwork,
     /// Simulation runs with other algorithms of MPI collectives.
     OtherAlgorithms,
+    /// Simulation runs on the machines of what-if questions.
+    WhatIf,
 }
 
 /// Work that remains for a command after mcpsim has read the command's arguments and input files.
@@ -222,6 +225,9 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
     if args.other_algorithms {
         alone("--other-algorithms")?;
     }
+    if args.what_if.is_some() {
+        alone("--what-if exact")?;
+    }
     outputs.check_apart()?;
     let has_fragments = matches!(&run.application, Application::Described(app) if app.has_fragments());
     let recorded = args.record.is_some() || outputs.have_archive() && !has_fragments;
@@ -234,6 +240,7 @@ fn begin(parsed: Parsed, several: bool) -> Result<NextAction, Failure> {
             Some(runs) => FurtherRuns::Seeds(runs),
             None if args.efficiencies => FurtherRuns::IdealNetwork,
             None if args.other_algorithms => FurtherRuns::OtherAlgorithms,
+            None if args.what_if.is_some() => FurtherRuns::WhatIf,
             None => FurtherRuns::None,
         },
         outputs: Some(outputs),
@@ -248,6 +255,9 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let cancelled = Arc::clone(&progress);
     let _listening = agree(processes, interrupt::listen(processes.is_first(), move || cancelled.cancel()))?;
     let line = ProgressLine::start(&progress, quiet);
+    let (scale, doubts) = host_cores::scale(run, processes);
+    let scaled = scale.as_ref().map(|scale| run.clone().with_scale_factor(scale.middle()));
+    let run = scaled.as_ref().unwrap_or(run);
     let stopwatch = Stopwatch::start();
     let is_real = matches!(run.application, Application::Real(_));
     if is_real {
@@ -263,10 +273,14 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let console: Arc<dyn Console> = Arc::<Printer>::clone(&printer);
     let conduct = Conduct { progress: &progress, processes, recorded: *recorded, console: &console };
     let ran = match further {
-        FurtherRuns::None => run.run_in(conduct),
+        FurtherRuns::None => match scale.clone().filter(|_| processes.count() == 1) {
+            Some(scale) => run.scaled_in(conduct, scale),
+            None => run.run_in(conduct),
+        },
         FurtherRuns::Seeds(count) => run.repeat_in(conduct, *count),
         FurtherRuns::IdealNetwork => run.efficiencies_in(conduct),
         FurtherRuns::OtherAlgorithms => run.other_algorithms_in(conduct),
+        FurtherRuns::WhatIf => run.what_if_in(conduct),
     };
     drop(line);
     drop(watch);
@@ -280,6 +294,10 @@ fn predict(asked: &RequestedRun, processes: &Processes) -> Result<u8, Failure> {
     let (Some(prediction), Some(outputs)) = (ran?, outputs) else { return Ok(Exit::Predicted.code()) };
     let Prediction { mut outcome, trace, exit_code, mut notes } = prediction;
     stopwatch.stop(&mut outcome);
+    notes.extend(doubts);
+    if let Some(scale) = scale {
+        outcome.host.scale.get_or_insert(scale);
+    }
     notes.extend(fewer_workers(run.settings.workers, &outcome));
     // If `--quiet` suppresses the prediction, the notes explain a nonzero exit code.
     if !quiet || exit_code != 0 {

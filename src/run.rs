@@ -33,10 +33,12 @@ mod repeat;
 mod replay;
 mod request;
 mod resolved;
+mod scale_range;
 mod settings;
 mod shipped;
 mod trace_file;
 mod values;
+mod what_if;
 
 pub use crate::config::InputHash;
 pub use application::Application;

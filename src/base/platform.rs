@@ -55,7 +55,7 @@ pub use partition::Partition;
 pub use placement::{Placement, PlacementError, cores_of};
 pub use places::{Domain, Members, NarrowUplink, NodeGroup, Places, PlacesError};
 pub use protocol::Protocol;
-pub use rates::{CacheRates, CoreRates, MemoryPart, MemorySharing, Work};
+pub use rates::{CacheRates, CoreRates, MemoryPart, MemorySharing, ScaleFactor, Work};
 pub use rules::{Algorithm, Collective, CollectiveRule, CollectiveRules, Library, Method, Volume};
 pub use selection::{Branch, Condition, Selection, SelectionContext};
 pub use shape::{Shape, ShapeError};

@@ -2,6 +2,8 @@
 //! of its workers (host threads that simulate some of the nodes).
 
 mod blocks;
+mod changed_machine;
+mod code_scatter;
 mod collectives;
 mod contention;
 mod copies;
@@ -21,6 +23,7 @@ mod uses;
 mod what_if;
 
 pub use blocks::BlockUse;
+pub use code_scatter::{CodeTimes, HostNoise, MOST_RANKS, SiteScatter};
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse, OtherAlgorithm};
 pub use contention::{ContentionLevels, ContentionParts, Resource};
 pub use copies::CopyUse;
@@ -48,12 +51,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{SimSpan, picoseconds};
 
-/// Division of a rank's time into disjoint parts, whose sum is the rank's clock.
+/// Division of a rank's time into parts. The sum of the parts, without `memory`, is the rank's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeParts {
     /// Time in local blocks of computing.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
     pub compute: SimSpan,
+    /// Time that local blocks of computing waited for memory that other ranks used; a part of `compute`.
+    #[serde(default, rename = "memory_ps", deserialize_with = "picoseconds")]
+    pub memory: SimSpan,
     /// Time in send overheads outside collectives.
     #[serde(rename = "send_ps", deserialize_with = "picoseconds")]
     pub send: SimSpan,
@@ -78,6 +84,7 @@ impl TimeParts {
 impl std::ops::AddAssign for TimeParts {
     fn add_assign(&mut self, other: TimeParts) {
         self.compute += other.compute;
+        self.memory += other.memory;
         self.send += other.send;
         self.recv += other.recv;
         self.wait += other.wait;

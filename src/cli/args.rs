@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, Parser, ValueEnum};
 
 use crate::cc::Language;
 use crate::config::{Override, did_you_mean};
@@ -20,6 +20,13 @@ use super::sweep;
 
 /// Commands whose arguments are passed to a compiler.
 const COMPILERS: [(&str, Language); 2] = [("cc", Language::C), ("cxx", Language::Cxx)];
+
+/// Answers to what-if questions in addition to the first-order savings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum WhatIfAnswers {
+    /// Simulations of the changed machines.
+    Exact,
+}
 
 const EXAMPLES: &str = include_str!("args/examples.txt");
 
@@ -94,6 +101,11 @@ pub(crate) struct RunArgs {
     /// Simulate the longest collectives with other algorithms, and print the changes of the predicted time
     #[arg(long, conflicts_with_all = ["repeats", "efficiencies"], hide_short_help = true, help_heading = "Results")]
     pub other_algorithms: bool,
+
+    /// Simulate the changed machines of the table "what if" as well, and print both savings
+    #[arg(long, value_name = "exact", conflicts_with_all = ["repeats", "efficiencies", "other_algorithms"])]
+    #[arg(help_heading = "Results")]
+    pub what_if: Option<WhatIfAnswers>,
 
     /// Print the additional network latency that makes the run 1, 2 and 5 % longer
     #[arg(long, hide_short_help = true, help_heading = "Results")]

@@ -27,6 +27,8 @@ use crate::run::agree;
 
 pub(super) use args::MeasureArgs;
 use args::WrittenContention;
+pub(super) use host::{HostLoad, processor, today};
+pub(super) use speed::time_kernels as kernel_times;
 
 use super::exit::{Exit, Failure};
 use super::interrupt;

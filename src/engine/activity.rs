@@ -40,7 +40,7 @@ pub(super) struct ClockPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ClockMark {
     pub until: SimTime,
-    /// Index of the call site in the list of call sites of the worker.
+    /// Index of the call site in the list of call sites of the worker, and the bit [`ClockMark::COMPUTING`].
     pub site: u32,
     /// Point of another task's clock that caused the advance, if any.
     pub came: Option<ClockPoint>,
@@ -51,6 +51,11 @@ pub(super) struct ClockMark {
 pub(super) struct ActivityRecord {
     pub timeline: Option<Timeline>,
     pub log: Option<ClockLog>,
+}
+
+impl ClockMark {
+    /// Bit of `site` that marks the computing before the call at the call site.
+    pub const COMPUTING: u32 = 1 << 31;
 }
 
 impl ActivityRecord {

@@ -9,7 +9,7 @@ use mcpsim_base::profile::{Activity, CriticalPath, NO_PLACE, PathShare, RankShar
 use mcpsim_base::rank::{CallSite, Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
 
-use super::activity::{ClockLog, ClockPoint};
+use super::activity::{ClockLog, ClockMark, ClockPoint};
 use super::lp::LogicalProcess;
 use super::state::RankState;
 
@@ -153,7 +153,7 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
         .flat_map(|ClockLogs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
         .collect();
     let mut ranks: BTreeMap<Rank, PathShare> = BTreeMap::new();
-    let mut sites: BTreeMap<&str, (PathShare, StepSource)> = BTreeMap::new();
+    let mut sites: BTreeMap<(&str, bool), (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
     // Each step of the walk depends only on the current point, so a walk that returns to a point never ends. A cycle is
@@ -162,10 +162,11 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
         for (start, mark) in log.back_from(at.serial, at.time) {
-            let place = names.get(mark.site as usize);
+            let computing = mark.site & ClockMark::COMPUTING != 0;
+            let place = names.get((mark.site & !ClockMark::COMPUTING) as usize);
             let (of_rank, (of_site, _)) = (
                 ranks.entry(at.rank).or_default(),
-                sites.entry(place.map_or("", |(name, _)| name)).or_insert_with(|| {
+                sites.entry((place.map_or("", |(name, _)| name), computing)).or_insert_with(|| {
                     (PathShare::default(), place.map(|(_, source)| source.clone()).unwrap_or_default())
                 }),
             );
@@ -201,8 +202,12 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();
     ranks.sort_by_key(|rank| Reverse(rank.share.total()));
     let named = sites.into_iter().filter(|(_, (share, _))| share.total() > SimSpan::ZERO);
-    let mut sites: Vec<SiteShare> =
-        named.map(|(site, (share, source))| SiteShare { site: site.to_owned(), source, share }).collect();
+    let mut sites: Vec<SiteShare> = named
+        .map(|((site, computing), (share, source))| {
+            let of = SiteShare { site: site.to_owned(), source, share };
+            if computing { of.computing_before() } else { of }
+        })
+        .collect();
     sites.sort_by_key(|site| Reverse(site.share.total()));
     CriticalPath { known: predicted.since(at.time), hops, ranks, sites }
 }
@@ -210,7 +215,6 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::activity::ClockMark;
 
     #[test]
     fn places_without_operation_or_line_reach_other_processes() {

@@ -1,5 +1,4 @@
-//! Execution of a rank's calls: runs a task (the rank's program or a strand) until the task must wait, and resumes the
-//! task.
+//! Execution of a rank's calls: runs a task (the rank's program or a strand) until the task waits, and resumes it.
 //!
 //! A task resumes as soon as the end of its wait is known, even if its clock is far ahead of the simulated time. The
 //! effects of a task on other ranks are events at the times of the task's clock. Posting a receive is not an event.
@@ -93,6 +92,7 @@ impl CallTurn<'_, '_> {
             if turn.lp.recording.watches && turn.lp.recording.limits.is_on() && turn.task == MAIN {
                 turn.target.main.site = turn.lp.recording.sites.number(program.site());
             }
+            turn.lp.statistics.record_code(turn.target.rank, &call, || program.site());
             let made = turn.make(&mut call);
             let_go(call);
             match made {

@@ -1,7 +1,7 @@
 //! Advance of the virtual clocks of tasks by core time and by waits, and the path that determined each clock.
 
 use mcpsim_base::profile::Activity;
-use mcpsim_base::rank::{Rank, RequestId};
+use mcpsim_base::rank::{CallSite, Rank, RequestId};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
@@ -37,6 +37,7 @@ impl TargetRank {
         if lp.effects.shares_cores && matches!(kind, TimeCategory::Send | TimeCategory::Recv) {
             self.await_core(lp, task, span);
         }
+        let mut computes = false;
         let control = self.control(task);
         match kind {
             TimeCategory::Send => control.polling = SimTime::NEVER,
@@ -52,6 +53,7 @@ impl TargetRank {
                     control.polling = SimTime::NEVER;
                 }
                 let combines = !control.computes || control.collective.is_some();
+                computes = !combines;
                 let path = lp.paths.change(&mut control.path);
                 *(if combines { &mut path.combine } else { &mut path.compute }) += span;
             }
@@ -62,7 +64,21 @@ impl TargetRank {
         }
         self.pass(task, kind, span);
         if self.trail.is_some() && span > SimSpan::ZERO {
-            self.mark(task);
+            let site = self.control(task).site;
+            self.mark_as(task, if computes { before_call(lp, site) } else { 0 });
+        }
+    }
+
+    /// Records that the last block that the task computed waited for memory for the time `waited`, and that twice the
+    /// memory bandwidth would shorten the block by `saved`.
+    pub fn wait_for_memory(&mut self, lp: &mut LogicalProcess<'_>, task: u32, waited: SimSpan, saved: SimSpan) {
+        let control = self.control(task);
+        if !control.computes || control.collective.is_some() {
+            return;
+        }
+        lp.paths.wait_for_memory(&mut control.path, waited, saved);
+        if task == MAIN {
+            self.parts.memory += waited;
         }
     }
 
@@ -125,9 +141,15 @@ impl TargetRank {
     /// Records that the task advanced its own clock.
     #[cold]
     pub fn mark(&mut self, task: u32) {
+        self.mark_as(task, 0);
+    }
+
+    /// Records that the task advanced its own clock, by computing before its call if `computing` is that bit.
+    #[cold]
+    fn mark_as(&mut self, task: u32, computing: u32) {
         let TaskState { clock: until, serial, site, .. } = *self.control(task);
         if let Some(trail) = &mut self.trail {
-            trail.mark(serial, ClockMark { until, site, came: None });
+            trail.mark(serial, ClockMark { until, site: site | computing, came: None });
         }
     }
 
@@ -167,5 +189,15 @@ impl TargetRank {
             };
             trail.was(state, self.main.site, self.main.clock);
         }
+    }
+}
+
+/// Returns the bit that marks the computing of a real program before its call at `site`. A statement of a described
+/// program that computes is a call site of its own.
+#[cold]
+fn before_call(lp: &LogicalProcess<'_>, site: u32) -> u32 {
+    match lp.recording.sites.sites.get(site as usize) {
+        Some(CallSite::Function(_) | CallSite::Place(..)) => ClockMark::COMPUTING,
+        _ => 0,
     }
 }

@@ -102,9 +102,14 @@ impl Delays {
 
 /// Contention of a path by resource and level. Within a node the resources are cores, caches, memory, and links between
 /// CMPs, and the adapter: a message passes both of its directions, which count as one resource. Between nodes the
-/// resources are cores and adapters.
+/// resources are cores and adapters. The last two elements concern computing blocks: the time that they wait for memory,
+/// and the time that twice the memory bandwidth would save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Charges([SimSpan; 15]);
+pub(super) struct Charges([SimSpan; 17]);
+
+/// Places of the times of computing blocks in [`Charges`].
+const WAITED: usize = 15;
+const SAVED: usize = 16;
 
 impl Charges {
     fn place(level: Level, resource: Resource) -> Option<usize> {
@@ -146,6 +151,23 @@ impl Charges {
                 self.0[place] += part;
             }
         }
+    }
+
+    /// Adds a computing block that waited for memory for the time `waited`. Twice the memory bandwidth would shorten the
+    /// block by `saved`.
+    pub fn wait_for_memory(&mut self, waited: SimSpan, saved: SimSpan) {
+        self.0[WAITED] += waited;
+        self.0[SAVED] += saved;
+    }
+
+    /// Returns the time that computing blocks on the path waited for memory.
+    pub fn memory_wait(&self) -> SimSpan {
+        self.0[WAITED]
+    }
+
+    /// Returns the time that twice the memory bandwidth would save in the computing blocks on the path.
+    pub fn saved_by_memory(&self) -> SimSpan {
+        self.0[SAVED]
     }
 
     /// Returns the contention of the path that is charged to `resource` at `level`.

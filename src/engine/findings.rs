@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use mcpsim_base::profile::{
-    BlockUse, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, TimeParts, TimerSums, Unreceived,
-    Unwaited, Uses,
+    BlockUse, CodeTimes, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, TimeParts, TimerSums,
+    Unreceived, Unwaited, Uses,
 };
 use mcpsim_base::rank::{Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -60,6 +60,8 @@ pub(super) struct Findings {
     pub tasks: Vec<TaskLog>,
     /// Values of the timers that the ranks' programs started.
     pub timers: TimerSums,
+    /// Times of real code of some ranks.
+    pub code: Vec<(Rank, CodeTimes)>,
     /// Results of each job, in a simulation of several jobs.
     pub jobs: Vec<JobFindings>,
 }
@@ -107,6 +109,7 @@ impl Findings {
             unwaited,
             copies,
             blocks: lp.statistics.blocks,
+            code: lp.statistics.code.into_iter().collect(),
             waiting,
             host_times,
             tasks,
@@ -128,6 +131,7 @@ impl Findings {
             merged.reached = merged.reached.max(other.reached);
             merged.times.extend(other.times);
             merged.timelines.extend(other.timelines);
+            merged.code.extend(other.code);
             merged.logs.extend(other.logs);
             let order = |&(clock, rank, _): &(SimTime, Rank, Path)| (clock, Reverse(rank));
             // The ranks of two workers differ, so of two ranks with equal clocks the lower rank is the same for any

@@ -15,6 +15,7 @@ mod fair;
 mod findings;
 mod granted;
 mod horizon;
+mod host_scale;
 mod idle;
 mod jobs;
 mod level_rules;
@@ -47,6 +48,7 @@ mod worker;
 pub use error::{Deadlock, RunError, Waiting};
 pub use event::EventKey;
 pub use horizon::Horizon;
+pub use host_scale::HostScale;
 pub use jobs::{DelayPart, JobDelay, JobOutcome, JobRanks};
 pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{

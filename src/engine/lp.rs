@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use mcpsim_base::platform::{HardwareThreads, Level, Partition, Platform, Site};
+use mcpsim_base::platform::{HardwareThreads, Level, MemorySharing, Partition, Platform, Site};
 use mcpsim_base::profile::{Arrow, TransferParts};
 use mcpsim_base::rank::{Completion, Doorbell, Message, Rank};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
@@ -160,7 +160,7 @@ impl<'a> LogicalProcess<'a> {
             seats,
             queue: EventQueue::default(),
             payloads: Payloads::default(),
-            paths: Paths::new(recording.marks > 0, charges),
+            paths: Paths::new(recording.marks > 0, charges || platform.core.memory_sharing == MemorySharing::Fair),
             outbox: EventOutbox { batches: (0..workers).map(|_| Batch::default()).collect(), next: SimTime::NEVER },
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::jobs::JobOutcome;
-use super::mistake::Mistake;
 use super::place_messages::PlaceMessages;
-use super::repeats::Repeats;
+use super::{host_scale::HostScale, jobs::JobOutcome, mistake::Mistake, repeats::Repeats};
 use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
     AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
-    KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse, OtherAlgorithm,
-    PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline, TimerSums,
-    UnreceivedMessage, UnwaitedRequests, WhatIf,
+    HostNoise, KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse,
+    OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline,
+    TimerSums, UnreceivedMessage, UnwaitedRequests, WhatIf,
 };
 use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
 
@@ -297,6 +295,12 @@ pub struct HostUse {
     /// MPI library whose binary interface the program of ranks as processes uses, such as "Open MPI 4".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi_library: Option<String>,
+    /// Range of factors on the times of the program's code, if the machine states `scale_factor = "auto"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<HostScale>,
+    /// Scatter of the times of equal blocks of real code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<HostNoise>,
     /// Host time of each worker by activity, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profile: Vec<HostTime>,
@@ -432,9 +436,10 @@ mod tests {
             other_algorithms: None,
             path: PathParts { imbalance: span(9), ..PathParts::default() },
             what_if: vec![WhatIf {
-                level: mcpsim_base::platform::Level::InterNode,
+                level: Some(mcpsim_base::platform::Level::InterNode),
                 change: Change::LatencyHalved,
                 saved: span(2),
+                exact: Some(SimTime::from_ps(3)),
             }],
             contention: None,
             links: None,

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use mcpsim_base::platform::Level;
-use mcpsim_base::profile::{PathParts, TimeParts, TransferParts};
+use mcpsim_base::profile::{PathParts, TransferParts};
 use mcpsim_base::rank::Rank;
 use mcpsim_base::units::{SimSpan, SimTime};
 
@@ -131,6 +131,15 @@ impl Paths {
     pub fn set_charges(&mut self, slot: PathSlot, charges: Charges) {
         if let Some(charged) = &mut self.charged {
             charged[slot.0 as usize] = charges;
+        }
+    }
+
+    /// Records that the computing block at the end of the critical path waited for memory for the time `waited`, and that
+    /// twice the memory bandwidth would shorten the block by `saved`.
+    pub fn wait_for_memory(&mut self, slot: &mut PathSlot, waited: SimSpan, saved: SimSpan) {
+        self.change(slot);
+        if let Some(charged) = &mut self.charged {
+            charged[slot.0 as usize].wait_for_memory(waited, saved);
         }
     }
 
@@ -404,15 +413,6 @@ impl Paths {
         self.release(*own);
         *own = other;
     }
-}
-
-/// Divides the time from `start` into the parts of the critical path. Computation on the path above the mean of the ranks
-/// is imbalance: with evenly distributed work, the path would have only the mean.
-pub(super) fn path_parts(last: Option<(SimTime, Rank, Path)>, start: SimTime, mean: &TimeParts) -> PathParts {
-    let Some((clock, _, path)) = last else { return PathParts::default() };
-    let parts = path.parts(SimTime::ZERO + clock.since(start));
-    let compute = parts.compute.min(mean.compute);
-    PathParts { compute, imbalance: parts.compute - compute, ..parts }
 }
 
 #[cfg(test)]

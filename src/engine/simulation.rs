@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mcpsim_base::platform::{Platform, Site};
 use mcpsim_base::profile::{
-    ContentionLevels, Intervals, LatencyTolerance, LoadOverTime, NetworkUse, TaskAnalysis, TaskLog, TimeParts,
-    Timeline, Uses, WhatIf,
+    CodeTimes, HostNoise, Intervals, LatencyTolerance, LoadOverTime, NetworkUse, PathParts, TaskAnalysis, TaskLog,
+    TimeParts, Timeline, Uses, WhatIf,
 };
 use mcpsim_base::rank::{Mailboxes, Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -23,7 +23,7 @@ use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::jobs::JobRanks;
 use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
-use super::paths::path_parts;
+use super::paths::Path;
 use super::place_messages;
 use super::processes::{Processes, Screen};
 use super::transport::{ExchangeBuffers, Transport};
@@ -316,6 +316,7 @@ impl<'a> Simulation<'a> {
             mut host_times,
             tasks: mut task_logs,
             timers,
+            mut code,
             jobs: of_jobs,
             ..
         } = findings;
@@ -329,13 +330,16 @@ impl<'a> Simulation<'a> {
             let Site { node, cmp, core } = self.sites[rank as usize];
             RankTime { rank, node, cmp, core, clock, parts }
         };
+        code.sort_unstable_by_key(|(rank, _)| *rank);
+        let code: Vec<CodeTimes> = code.into_iter().map(|(_, times)| times).collect();
+        let noise = HostNoise::of(&code, (mean.wait + mean.collective).as_seconds());
         // Threads that execute fragments of a task program compute concurrently with the thread of their rank.
         let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
         // Before the start of its job a rank has neither work nor messages.
         let start = last.map_or(SimTime::ZERO, |(_, rank, _)| self.start_of(rank));
         let mut path = path_parts(last, start, &computing);
         path.imbalance += SimSpan::from_ps(start.as_ps());
-        let contention = charges.map(|charges| ContentionLevels::new(&path, |level, by| charges.of(level, by)));
+        let (contention, saved_by_memory) = self.causes(&mut path, charges);
         let smallest = |level| self.platform.link(level).rows()[0].latency;
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path);
@@ -366,7 +370,9 @@ impl<'a> Simulation<'a> {
             collectives: collectives.rows(times.len() as u64),
             other_algorithms: None,
             path,
-            what_if: WhatIf::all(&path, contention.as_ref(), |level| self.platform.link(level).contention()),
+            what_if: WhatIf::all(&path, (contention.as_ref(), saved_by_memory), |level| {
+                self.platform.link(level).contention()
+            }),
             contention,
             shares_changed: passed.changed(|level| self.platform.link(level).contention()),
             links: uses.as_ref().and_then(|uses| {
@@ -399,7 +405,7 @@ impl<'a> Simulation<'a> {
             repeats: None,
             jobs: self.job_outcomes(of_jobs, &logs),
             config: self.labels.config.clone(),
-            host: HostUse { profile: host_times, ..host },
+            host: HostUse { profile: host_times, noise, ..host },
         })
     }
 }
@@ -415,6 +421,15 @@ impl Simulation<'_> {
     }
 }
 
+/// Divides the time from `start` into the parts of the critical path. Computation on the path above the mean of the ranks
+/// is imbalance: with evenly distributed work, the path would have only the mean.
+fn path_parts(last: Option<(SimTime, Rank, Path)>, start: SimTime, mean: &TimeParts) -> PathParts {
+    let Some((clock, _, path)) = last else { return PathParts::default() };
+    let parts = path.parts(SimTime::ZERO + clock.since(start));
+    let compute = parts.compute.min(mean.compute);
+    PathParts { compute, imbalance: parts.compute - compute, ..parts }
+}
+
 /// Returns the mean of each part of the ranks' time over all ranks, rounded down.
 fn mean_parts(times: &[(Rank, SimTime, TimeParts)]) -> TimeParts {
     let mean = |part: fn(&TimeParts) -> SimSpan| {
@@ -423,6 +438,7 @@ fn mean_parts(times: &[(Rank, SimTime, TimeParts)]) -> TimeParts {
     };
     TimeParts {
         compute: mean(|parts| parts.compute),
+        memory: mean(|parts| parts.memory),
         send: mean(|parts| parts.send),
         recv: mean(|parts| parts.recv),
         wait: mean(|parts| parts.wait),

@@ -1,8 +1,12 @@
 //! Statistics of a worker: messages by level, size, pair and place, computing blocks, and collectives.
 
+use std::collections::BTreeMap;
+
 use mcpsim_base::platform::{Level, Platform, Site};
-use mcpsim_base::profile::{BlockUse, CollectiveCounter, CollectiveProfile, MessageProfile, Pairs};
-use mcpsim_base::rank::Rank;
+use mcpsim_base::profile::{
+    BlockUse, CodeTimes, CollectiveCounter, CollectiveProfile, MOST_RANKS, MessageProfile, Pairs,
+};
+use mcpsim_base::rank::{Call, CallSite, Rank};
 use mcpsim_base::units::{Bytes, SimSpan};
 
 use super::jobs::{JobRanks, JobStatistics};
@@ -24,6 +28,9 @@ pub(super) struct WorkerStatistics {
     pub jobs: Option<Box<JobStatistics>>,
     /// Number of messages that were delivered to ranks of the worker.
     pub delivered: u64,
+    /// Times of real code of some of the worker's ranks: of each rank whose number is a multiple of `code_stride`.
+    pub code: BTreeMap<Rank, CodeTimes>,
+    code_stride: u32,
 }
 
 impl WorkerStatistics {
@@ -36,6 +43,24 @@ impl WorkerStatistics {
             collectives: CollectiveCounter::default(),
             jobs: JobStatistics::new(jobs, options),
             delivered: 0,
+            code: BTreeMap::new(),
+            code_stride: (sites.len() as u32).div_ceil(MOST_RANKS).max(1),
+        }
+    }
+
+    /// Records the time of `call`, if the call is a block of real code of `rank`. `site` returns the call site after the
+    /// block.
+    #[inline(always)]
+    pub fn record_code(&mut self, rank: Rank, call: &Call, site: impl FnOnce() -> CallSite) {
+        if let Call::Code(span) = call
+            && *span > SimSpan::ZERO
+            && rank.is_multiple_of(self.code_stride)
+        {
+            let name = match site() {
+                CallSite::Function(name) | CallSite::Place(name, _) => name,
+                CallSite::Step(_) | CallSite::Unknown => "",
+            };
+            self.code.entry(rank).or_default().add(name, span.as_seconds());
         }
     }
 

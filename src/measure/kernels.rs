@@ -1,5 +1,7 @@
 //! A small fixed set of compute kernels, and the rates of a core that their times yield.
 
+mod wide;
+
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
@@ -40,6 +42,7 @@ impl Kernel {
             kernel("integers", 3.0 * f64::from(INTEGER_TURNS), true, 1, integers),
             kernel("triad_near", 24.0 * 64.0 * (NEAR / 3) as f64, true, NEAR, triad_near),
             kernel("stencil", points, true, 2 * EDGE * EDGE * EDGE, stencil),
+            kernel("multiply_add_wide", wide::WORK, false, 1, wide::multiply_add_wide),
             kernel("triad_far", 24.0 * (FAR / 3) as f64, false, FAR, triad),
         ]
     }
@@ -117,6 +120,8 @@ fn stencil(data: &mut [f64]) -> f64 {
 pub struct Speed {
     /// Floating-point operations per second of one core.
     pub flops: f64,
+    /// Floating-point operations per second of one core with its widest vectors.
+    pub wide_flops: f64,
     /// Instructions per second of one core.
     pub instructions: f64,
     /// Bytes per second that a single core transfers from main memory.
@@ -165,6 +170,7 @@ impl Speed {
         let by_ranks = tried.filter_map(together);
         Speed {
             flops: rate("multiply_add"),
+            wide_flops: rate("multiply_add_wide"),
             instructions: 2.0 * rate("integers"),
             memory,
             cmp_memory: all.filter(|_| crowded.len() > 1),

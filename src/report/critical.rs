@@ -32,7 +32,7 @@ pub(super) fn shares(outcome: &Outcome) -> String {
         table("path by rank", &mut path.ranks.iter().map(|rank| (rank.rank.to_string(), rank.share)), path.ranks.len());
     let sites = table(
         "path by call",
-        &mut path.sites.iter().map(|site| (clip(&site.label(), 40), site.share)),
+        &mut path.sites.iter().map(|site| (clip(&site.label(), 46), site.share)),
         path.sites.len(),
     );
     let known = if path.known.as_ps() == outcome.predicted.as_ps() {
@@ -48,6 +48,15 @@ mod tests {
     use super::*;
     use crate::profile::{CriticalPath, RankShare, SiteShare, StepSource};
     use crate::report::samples::busy;
+
+    #[test]
+    fn computing_before_a_call_is_named_as_such() {
+        let source = StepSource { operation: Some("MPI_Send".to_owned()), line: Some("heat2d.c:88".to_owned()) };
+        let share = PathShare { own: SimSpan::from_us(5), messages: SimSpan::ZERO };
+        let site = SiteShare { site: "MPI_Send in main at heat2d.c:88".to_owned(), source, share };
+        assert_eq!(site.label(), "MPI_Send at heat2d.c:88");
+        assert_eq!(site.computing_before().label(), "computing before MPI_Send at heat2d.c:88");
+    }
 
     #[test]
     fn the_ten_with_most_are_shown_and_what_is_not_known_is_said() {

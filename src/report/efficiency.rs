@@ -19,7 +19,11 @@ pub(super) fn table(outcome: &Outcome) -> String {
         ("    serialization", of.serialization, "greatest computing / ideal network"),
         ("    transfer", of.transfer, "ideal network / predicted"),
     ];
-    for (name, share, what) in rows {
+    let of_memory = [
+        ("with memory", of.parallel * of.memory, "parallel x memory"),
+        ("  memory", of.memory, "computing without waiting for memory"),
+    ];
+    for (name, share, what) in rows.into_iter().chain(of_memory.into_iter().filter(|_| of.memory < 1.0)) {
         table.row([name.to_owned(), percent(share), what.to_owned()]);
     }
     table.render() + &format!("  predicted time with an ideal network {}\n", of.ideal)

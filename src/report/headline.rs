@@ -1,6 +1,6 @@
 //! First lines of a report: the application, the machine and the predicted time.
 
-use crate::engine::{Outcome, Repeats};
+use crate::engine::{HostScale, Outcome, Repeats};
 use crate::platform::Shape;
 use crate::profile::{AppFigure, AppResult};
 use crate::units::SimSpan;
@@ -31,7 +31,23 @@ pub(super) fn headline(outcome: &Outcome) -> String {
     };
     // The results of several jobs are rows of the table of jobs.
     let own_results = if outcome.jobs.is_empty() { results(outcome) } else { String::new() };
-    format!("{what}{between}{machine}\n\n{time}\n{}{model}{}{}", repeats(outcome), last_rank(outcome), own_results)
+    format!(
+        "{what}{between}{machine}\n\n{time}\n{}{}{model}{}{}",
+        scale(outcome),
+        repeats(outcome),
+        last_rank(outcome),
+        own_results
+    )
+}
+
+/// Returns a text about the range of predicted times because of the range of `scale_factor`; empty without such a range.
+fn scale(outcome: &Outcome) -> String {
+    let Some(HostScale { processor, low, high, predicted }) = &outcome.host.scale else { return String::new() };
+    let factors = format!("scale_factor {low:.2} to {high:.2}, from rates of {}", clip(processor, 40));
+    match predicted {
+        Some([low, high]) => format!("  range            {low} to {high}\n    {factors}\n"),
+        None => format!("    {factors}\n"),
+    }
 }
 
 /// Returns a text about the runs with other seeds; empty if the user requested no such runs.

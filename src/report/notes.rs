@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::{HostTime, Outcome};
 use crate::platform::UnreadKeys;
-use crate::profile::UnreceivedMessage;
+use crate::profile::{HostNoise, UnreceivedMessage};
 use crate::units::{Bandwidth, Bytes};
 
 use super::headline::{clip, cores, lines, plural};
@@ -17,6 +17,22 @@ const MUCH: f64 = 0.25;
 /// Maximum number of notes on statements of the application that create MPI requests without a wait.
 const MOST_UNWAITED: usize = 5;
 
+/// Part of the predicted waiting above which a note names noise of the host.
+const NOISY: f64 = 0.1;
+
+/// Returns a note on the scatter of the times of equal blocks of code.
+fn noise_note(noise: &HostNoise) -> String {
+    let of = noise.sites.first().map_or_else(String::new, |site| {
+        let call = if site.site.is_empty() { "a call".to_owned() } else { clip(&site.site, 30) };
+        format!(
+            ": equal blocks before {call} scatter by {}, and ranks differ by {} otherwise",
+            percent(site.scatter),
+            percent(site.imbalance)
+        )
+    });
+    format!("note: noise of the host may cause {} of the predicted waiting{of}", percent(noise.waiting))
+}
+
 /// Returns the notes on a prediction, one line per note; empty without notes.
 pub(super) fn notes(outcome: &Outcome) -> String {
     let mut notes = String::new();
@@ -27,6 +43,9 @@ pub(super) fn notes(outcome: &Outcome) -> String {
             clip(processor, 50)
         );
         notes.push_str(&wrapped(&words));
+    }
+    if let Some(noise) = outcome.host.noise.as_ref().filter(|noise| noise.waiting > NOISY) {
+        notes.push_str(&wrapped(&noise_note(noise)));
     }
     if outcome.unreceived > 0 {
         let were = if outcome.unreceived == 1 { "was" } else { "were" };
@@ -191,7 +210,7 @@ mod tests {
     use super::*;
     use crate::platform::Level;
     use crate::platform::NarrowUplink;
-    use crate::profile::{LinkTraffic, NetworkUse, SharesChanged, UnwaitedRequests};
+    use crate::profile::{LinkTraffic, NetworkUse, SharesChanged, SiteScatter, UnwaitedRequests};
     use crate::report::samples::{busy, huge};
     use crate::units::SimTime;
 
@@ -342,5 +361,25 @@ mod tests {
         outcome.host.ranks_as = Some("processes".to_owned());
         outcome.host.mpi_library = Some("MPICH".to_owned());
         assert_eq!(host(&outcome), "  host: 0.00 s, 1 worker, 8 processes, ranks as processes of MPICH\n");
+    }
+
+    #[test]
+    fn waiting_that_may_be_noise_is_noted() {
+        let mut outcome = busy();
+        let site = SiteScatter {
+            site: "MPI_Allreduce".to_owned(),
+            blocks: 20.0,
+            mean_s: 1e-3,
+            scatter: 0.31,
+            imbalance: 0.02,
+            waiting_s: 5e-3,
+        };
+        outcome.host.noise = Some(HostNoise { waiting: 0.1, sites: vec![site] });
+        assert!(!notes(&outcome).contains("noise"));
+        outcome.host.noise.as_mut().unwrap().waiting = 0.68;
+        let words = notes(&outcome).split_whitespace().collect::<Vec<_>>().join(" ");
+        let expected = "note: noise of the host may cause 68.0% of the predicted waiting: equal blocks before MPI_Allreduce \
+                        scatter by 31.0%, and ranks differ by 2.0% otherwise";
+        assert!(words.contains(expected), "{words}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::engine::Outcome;
 use crate::platform::Level;
 use crate::profile::{Change, ContentionParts, TransferParts, WhatIf};
-use crate::units::SimSpan;
+use crate::units::{SimSpan, SimTime};
 
 use super::messages::level_names;
 use super::numbers::{bar, percent, share};
@@ -32,6 +32,9 @@ const CHARGED: [ChargedPart; 10] = [
 ];
 const OTHER: &str = "  other";
 
+/// Time that computing blocks wait for memory. The time is contained in the rows before this one.
+const MEMORY: &str = "  waiting for memory";
+
 /// Caption of the time parts in the table of the critical path.
 const IMBALANCE: &str = "  imbalance: compute time on the path beyond the mean over ranks\n";
 
@@ -59,6 +62,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     for (name, time) in [
         ("compute", path.compute),
         ("imbalance", path.imbalance),
+        (MEMORY, path.memory),
         ("reduction", path.combine),
         ("send", path.send),
         ("recv", path.recv),
@@ -107,25 +111,64 @@ pub(super) fn what_if(outcome: &Outcome) -> String {
     if !outcome.what_if.iter().any(|what| part(what) >= LEAST) {
         return String::new();
     }
-    let columns = [("what if (to first order)", Align::Left), ("saves", Align::Right), ("share", Align::Right)];
-    let mut table = Table::new(&columns);
+    let exact = outcome.what_if.iter().any(|what| what.exact.is_some());
+    let columns = [
+        ("what if (to first order)", Align::Left),
+        ("saves", Align::Right),
+        ("share", Align::Right),
+        ("exact", Align::Right),
+        ("share", Align::Right),
+        ("", Align::Left),
+    ];
+    let mut table = Table::new(if exact { &columns } else { &columns[..3] });
     let names = level_names(outcome);
+    let mut bounds = false;
     for what in outcome.what_if.iter().filter(|what| part(what) >= LEAST) {
-        let change = match what.change {
-            Change::LatencyHalved => "latency halved",
-            Change::BandwidthDoubled => "bandwidth doubled",
-            Change::ContentionGone => "without contention",
-            Change::CopiesDoubled => "cores copy twice as fast",
-            Change::CapacityDoubled => "adapters twice as wide",
-            Change::DuplexGone => "ways independent",
-            Change::UplinksDoubled => "uplinks doubled",
-            Change::GapHalved => "gap halved",
-            Change::CachesHold => "caches hold all",
-            Change::MemoryDoubled => "memory doubled",
-        };
-        table.row([format!("{} {change}", names[what.level as usize]), what.saved.to_string(), percent(part(what))]);
+        let of = what.level.map_or("computing,", |level| names[level as usize]);
+        let first = [format!("{of} {}", change(what.change)), what.saved.to_string(), percent(part(what))];
+        let exact = what.exact.map(|exact| {
+            // Costs are rounded to a picosecond, so tiny differences do not show another path.
+            let reached = outcome.predicted.as_ps().saturating_sub(exact.as_ps());
+            let is_bound = what.saved.as_ps() > reached + outcome.predicted.as_ps() / 1000;
+            bounds |= is_bound;
+            let [saved, share] = exactly(outcome.predicted, exact);
+            [saved, share, if is_bound { "bound" } else { "" }.to_owned()]
+        });
+        table.row(first.into_iter().chain(exact.into_iter().flatten()));
     }
-    table.render()
+    let note = if bounds { BOUND } else { "" };
+    table.render() + note
+}
+
+/// Caption of first-order savings that the modified machine does not reach.
+const BOUND: &str = "  bound: the path changes, so the first-order saving is a bound\n";
+
+/// Returns the saving of a modified machine with the predicted time `exact`, and its share of the predicted time.
+fn exactly(predicted: SimTime, exact: SimTime) -> [String; 2] {
+    let share_of = |span: SimSpan| percent(share(span.as_ps() as f64, predicted.as_ps() as f64));
+    if exact > predicted {
+        let more = exact.since(predicted);
+        return [format!("-{more}"), format!("-{}", share_of(more))];
+    }
+    let saved = predicted.since(exact);
+    [saved.to_string(), share_of(saved)]
+}
+
+/// Returns the name of a modification of a level.
+fn change(change: Change) -> &'static str {
+    match change {
+        Change::LatencyHalved => "latency halved",
+        Change::BandwidthDoubled => "bandwidth doubled",
+        Change::ContentionGone => "without contention",
+        Change::CopiesDoubled => "cores copy twice as fast",
+        Change::CapacityDoubled => "adapters twice as wide",
+        Change::DuplexGone => "ways independent",
+        Change::UplinksDoubled => "uplinks doubled",
+        Change::GapHalved => "gap halved",
+        Change::CachesHold => "caches hold all",
+        Change::MemoryDoubled => "memory doubled",
+        Change::ComputingMemoryDoubled => "memory bandwidth doubled",
+    }
 }
 
 #[cfg(test)]
@@ -163,5 +206,31 @@ mod tests {
         assert!((shares.sum::<f64>() - 100.0).abs() < 0.5, "{text}");
         assert!(!text.contains("poll") && !text.contains("inter-CMP"), "{text}");
         assert_eq!(parts(&empty()) + &what_if(&empty()), "");
+    }
+
+    #[test]
+    fn exact_answers_are_printed_next_to_first_order_answers() {
+        let mut outcome = busy();
+        let first = outcome.what_if.clone();
+        let ms = |ms: u64| SimSpan::from_us(1000 * ms);
+        let row = |level, change, saved, exact| WhatIf { level, change, saved, exact };
+        let exactly = |less: u64| Some(SimTime::from_ps(outcome.predicted.as_ps() - ms(less).as_ps()));
+        let far = Some(Level::InterNode);
+        let longer = Some(outcome.predicted + ms(7));
+        outcome.what_if = vec![
+            row(None, Change::ComputingMemoryDoubled, ms(90), exactly(90)),
+            row(far, Change::LatencyHalved, ms(80), exactly(40)),
+            row(far, Change::ContentionGone, ms(70), longer),
+        ];
+        let text = what_if(&outcome);
+        let words: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        assert!(words[1].starts_with("computing, memory bandwidth doubled 90.00 ms"), "{text}");
+        assert!(words[1].contains("90.00 ms 10.0% 90.00 ms 10.0%") && !words[1].contains("bound"), "{text}");
+        assert!(words[2].ends_with("40.00 ms 4.4% bound"), "{text}");
+        assert!(words[3].contains("-7.000 ms -0.8%") && words[3].ends_with("bound"), "{text}");
+        assert!(words[4].starts_with("bound: the path changes"), "{text}");
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        outcome.what_if = first;
+        assert!(!what_if(&outcome).contains("exact"));
     }
 }

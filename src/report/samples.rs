@@ -26,6 +26,7 @@ pub(crate) fn busy() -> Outcome {
             let more = if rank == 5 { 21_000.0 } else { f64::from(rank * 7 % 16) * 900.0 };
             let parts = TimeParts {
                 compute: us(812_345.6 + more),
+                memory: SimSpan::ZERO,
                 send: us(2048.0),
                 recv: us(1790.5),
                 wait: us(96_000.0 - more * 0.9),
@@ -45,8 +46,9 @@ pub(crate) fn busy() -> Outcome {
     path.recv = us(1790.5);
     path.send = SimSpan::from_ps(outcome.predicted.as_ps()) - path.total();
     outcome.path = path;
-    outcome.what_if =
-        WhatIf::all(&path, None, |level| if level == Level::InterNode { Contention::Share } else { Contention::Ideal });
+    outcome.what_if = WhatIf::all(&path, (None, SimSpan::ZERO), |level| {
+        if level == Level::InterNode { Contention::Share } else { Contention::Ideal }
+    });
     outcome
 }
 
@@ -91,6 +93,8 @@ pub(crate) fn huge() -> Outcome {
         stands_for_target: None,
         ranks_as: None,
         mpi_library: None,
+        scale: None,
+        noise: None,
         profile: Vec::new(),
     };
     outcome.model = "two-level".to_owned();
@@ -114,6 +118,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         SimSpan::from_ps(sum.as_ps() / u64::from(ranks))
     };
     let mean_parts = TimeParts {
+        memory: SimSpan::ZERO,
         compute: mean(|parts| parts.compute),
         send: mean(|parts| parts.send),
         recv: mean(|parts| parts.recv),
@@ -183,6 +188,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
             stands_for_target: None,
             ranks_as: None,
             mpi_library: None,
+            scale: None,
+            noise: None,
             profile: Vec::new(),
         },
     }

@@ -22,6 +22,10 @@ const PARTS: [Part; 5] = [
     ("collective", |parts| parts.collective),
 ];
 
+/// Parts of the computing time, shown if computing waits for memory.
+const OF_COMPUTE: [Part; 2] =
+    [("  alone", |parts| parts.compute.saturating_sub(parts.memory)), ("  for memory", |parts| parts.memory)];
+
 /// Returns a table with the mean of each time part over all ranks, as time and as share of the predicted time. The
 /// table also contains the ranks with the least and the greatest value of each part.
 ///
@@ -52,6 +56,11 @@ pub(super) fn time_parts(outcome: &Outcome) -> String {
     };
     for (name, part) in PARTS {
         row(name, part(&outcome.mean_parts), extremes(&outcome.per_rank, |rank| part(&rank.parts)));
+        if name == "compute" && outcome.mean_parts.memory > SimSpan::ZERO {
+            for (name, part) in OF_COMPUTE {
+                row(name, part(&outcome.mean_parts), extremes(&outcome.per_rank, |rank| part(&rank.parts)));
+            }
+        }
     }
     let ended = SimSpan::from_ps(outcome.predicted.as_ps()).saturating_sub(outcome.mean_parts.total());
     if ended > ROUNDING {
@@ -70,7 +79,8 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
 
 /// Returns a text about the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time.
 /// Parallel efficiency is the product of load balance (mean divided by greatest compute time) and communication
-/// efficiency (greatest compute time divided by predicted time).
+/// efficiency (greatest compute time divided by predicted time). The factor of memory is the share of computing without
+/// waiting for memory.
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;
@@ -78,11 +88,22 @@ fn efficiency(outcome: &Outcome) -> String {
         return String::new();
     }
     let predicted = outcome.predicted.as_ps() as f64;
-    format!(
+    let waits = outcome.mean_parts.memory.as_ps() as f64;
+    let parallel = format!(
         "\n  parallel efficiency {} = load balance {} x communication {}\n",
         percent(share(mean, predicted)),
         percent(share(mean, most)),
         percent(share(most, predicted))
+    );
+    if waits == 0.0 {
+        return parallel;
+    }
+    let limit = if waits > predicted / 2.0 { "; memory is the limit" } else { "" };
+    format!(
+        "{parallel}  efficiency {} = parallel {} x memory {}{limit}\n",
+        percent(share(mean - waits, predicted)),
+        percent(share(mean, predicted)),
+        percent(share(mean - waits, mean)),
     )
 }
 

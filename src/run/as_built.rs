@@ -171,7 +171,7 @@ pub(super) fn simulate(
     let left = processes.broadcast(|| endings.unfinalised.clone());
     let ran = explained(ran, &endings, left);
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
-    if is_measured && platform.core.scale_factor.is_none() {
+    if is_measured && !platform.core.scale_factor.is_stated() {
         outcome.host.stands_for_target = Some(processor_name());
     }
     outcome.host.ranks_as = Some("processes".to_owned());

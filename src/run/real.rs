@@ -153,7 +153,7 @@ pub(super) fn simulate(
     inputs::compare(processes, || named(&opened(), &titles), Presence::WhereOpened)?;
     let ran = explained(ran, &endings, left);
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
-    if is_measured && platform.core.scale_factor.is_none() {
+    if is_measured && !platform.core.scale_factor.is_stated() {
         outcome.host.stands_for_target = Some(processor_name());
     }
     outcome.host.ranks_as = Some("fibers".to_owned());

@@ -14,7 +14,7 @@ use super::real::{compile, directory, file, told};
 const OPTIONS: &str = "--intervals=1KiB,64KiB --pairs --json=OUT --profile=OUT.csv --record=OUT.trace --per-rank \
                        --functions --sites --histogram=OUT --histogram=OUT.csv --latency-tolerance --critical-path \
                        --timeline=OUT.json --timeline=OUT.paje --host-profile --show-config --quiet \
-                       | --efficiencies --other-algorithms --task-logs=OUT";
+                       | --efficiencies --other-algorithms --what-if=exact --task-logs=OUT";
 
 /// Returns the Outcome without its data about the host, the contents of the file that the option writes, and the
 /// printed lines without data about the host.

@@ -7,6 +7,7 @@ use mcpsim::engine::RunError;
 use mcpsim::platform::{
     Contention, Copies, CopyMemory, CopyTraffic, Level, Link, MemorySharing, Occupancy, Placement, Platform, Site,
 };
+use mcpsim::profile::{Change, WhatIf};
 use mcpsim::units::{Bandwidth, Bytes, SimSpan};
 
 fn rate(gigabytes: f64) -> Bandwidth {
@@ -66,6 +67,36 @@ fn a_block_that_its_core_bounds_asks_for_no_more_than_it_needs() {
     assert_eq!(clocks(&node, &vec![vec![Work(4000, 1000)]; 5]), [5000; 5]);
     // If the demands of all blocks together equal the bandwidth, or nearly equal it, no block waits.
     assert_eq!(clocks(&node, &vec![vec![Work(4000, 1000)]; 4]), [4000; 4]);
+}
+
+#[test]
+fn computing_divides_into_time_alone_and_waiting_for_memory() {
+    // Four blocks of 1000 bytes have a quarter of the memory each: 1000 ns alone and 3000 ns of waiting. With twice the
+    // memory bandwidth the blocks take 2000 ns. The last 500 ns of rank 1 use no memory.
+    let one = [Work(0, 1000)];
+    let scripts = blocks(&[&one, &[Work(0, 1000), Compute(500)], &one, &one]);
+    let (outcome, _) = run_with(&sharing([1, 1, 4], 1.0), &scripts, 1).unwrap();
+    for rank in &outcome.per_rank {
+        assert_eq!(rank.parts.memory, ns(3000));
+        assert_eq!(rank.parts.total().as_ps(), rank.clock.as_ps());
+    }
+    assert_eq!((outcome.mean_parts.memory, outcome.path.memory), (ns(3000), ns(3000)));
+    assert_eq!(outcome.path.total(), ns(4500));
+    let saved = WhatIf { level: None, change: Change::ComputingMemoryDoubled, saved: ns(2000), exact: None };
+    assert_eq!(outcome.what_if, [saved]);
+    assert_eq!(clocks(&sharing([1, 1, 4], 2.0), &scripts), [2000, 2500, 2000, 2000]);
+    // Twice the memory bandwidth cannot make a block faster than its core.
+    let scripts = blocks(&[&[Work(900, 1000)], &one]);
+    let (outcome, _) = run_with(&sharing([1, 1, 2], 1.6), &scripts, 1).unwrap();
+    assert_eq!(outcome.predicted.as_ps(), 1_250_000);
+    assert_eq!((outcome.path.memory, outcome.what_if[0].saved), (ns(250), ns(250)));
+    assert_eq!(clocks(&sharing([1, 1, 2], 3.2), &scripts), [1000; 2]);
+    // A message carries the waiting of its sender to the path of the receiver, also to another worker.
+    let scripts = blocks(&[&[Work(0, 1000), Send(2, 8)], &one, &[Recv(0)], &[]]);
+    for workers in [1, 2] {
+        let (outcome, _) = run_with(&sharing([2, 1, 2], 1.0), &scripts, workers).unwrap();
+        assert_eq!((outcome.path.memory, outcome.mean_parts.memory), (ns(1000), ns(500)), "{workers}");
+    }
 }
 
 #[test]

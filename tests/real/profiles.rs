@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::real;
-use crate::support::run;
+use crate::support::{mcpsim, run};
 use serde_json::Value;
 
 /// Runs mcpsim with the arguments `line` and returns the exported Outcome.
@@ -180,7 +180,9 @@ fn code_before_a_look_at_the_clock_counts_as_that_call() {
         let of = sites.iter().filter(|one| one["site"].as_str().is_some_and(|site| site.starts_with(name)));
         of.map(|one| one["own_ps"].as_u64().unwrap()).sum::<u64>() / 1_000_000_000
     };
-    assert_eq!([compute("MPI_Wtime"), compute("MPI_Barrier"), compute("MPI_Comm_size")], [6, 2, 0], "{sites:?}");
+    let before = ["MPI_Wtime", "MPI_Barrier", "MPI_Comm_size"].map(|call| compute(&format!("computing before {call}")));
+    assert_eq!(before, [6, 2, 0], "{sites:?}");
+    assert_eq!(compute("MPI_"), 0, "{sites:?}");
 }
 
 /// Returns the predicted time of a run in picoseconds.
@@ -223,6 +225,48 @@ fn efficiencies_are_told_with_an_ideal_network() {
     let value = |key: &str| told["efficiencies"][key].as_f64().unwrap();
     assert!(value("transfer") < 1.0 && value("serialization") <= 1.0, "{}", told["efficiencies"]);
     assert!((value("communication") - value("serialization") * value("transfer")).abs() < 1e-9);
+}
+
+/// A host with stored kernel times that are twice as fast as the machine in arithmetic, and three times in streaming.
+#[test]
+fn rates_of_host_and_machine_give_a_range_of_times() {
+    let directory = real::directory();
+    let here = directory.path();
+    fs::write(here.join("pass.c"), PROGRAM).unwrap();
+    real::compile(&here.join("pass.c"), "-O1", &here.join("pass")).unwrap();
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let processor = line.map_or("unknown processor", |(_, name)| name.trim());
+    let file: String = processor.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let cache = here.join("cache").join("mcpsim");
+    fs::create_dir_all(&cache).unwrap();
+    // The kernels have 38.4 Mflop and 100,663,296 bytes. The machine has 27 Gflop/s and 12 GB/s.
+    let seconds = [38.4e6 / 54e9, 100_663_296.0 / 36e9];
+    let stored = format!(
+        "machine = \"{processor}\"\n[seconds]\nmultiply_add_wide = {:e}\ntriad_far = {:e}\n",
+        seconds[0], seconds[1]
+    );
+    fs::write(cache.join(format!("kernels-{file}.toml")), stored).unwrap();
+    let ran = |options: &str| {
+        let mut command = mcpsim(here);
+        command.env("XDG_CACHE_HOME", here.join("cache"));
+        command.args("--nct 2,1,1 --set platform.core.scale_factor=auto".split_whitespace());
+        let ran = command.args(options.split_whitespace()).arg("./pass").output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let outcome: Value = serde_json::from_str(&ran("--quiet --json -")).unwrap();
+    let scale = &outcome["host"]["scale"];
+    let factor = |end: &str| (scale[end].as_f64().unwrap() * 1e6).round() / 1e6;
+    assert_eq!((factor("low"), factor("high"), &scale["processor"]), (2.0, 3.0, &Value::from(processor)));
+    let ends: Vec<u64> = scale["predicted_ps"].as_array().unwrap().iter().map(|end| end.as_u64().unwrap()).collect();
+    let middle = outcome["predicted_ps"].as_u64().unwrap();
+    assert!(ends[0] < middle && middle < ends[1], "{ends:?} {middle}");
+    assert_eq!(outcome["host"]["stands_for_target"], Value::Null);
+    let text = ran("");
+    assert!(text.contains("\n  range ") && text.contains("\n    scale_factor 2.00 to 3.00, from rates of "), "{text}");
+    // Times that are not measured need no factor.
+    assert!(!ran("--compute skip").contains("scale_factor"));
 }
 
 /// Compares each prediction that `--other-algorithms` lists with a run that has a rule for the same algorithm. Returns

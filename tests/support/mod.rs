@@ -414,7 +414,7 @@ fn the_way_back_is_the_path(outcome: &Outcome, recorded: &Outcome) {
     for (rank, timeline) in recorded.per_rank.iter().zip(&recorded.timelines) {
         let mut spans = [SimSpan::ZERO; 5];
         timeline.intervals().for_each(|(start, of)| spans[of.state as usize] += of.until.since(start));
-        let TimeParts { compute, send, recv, wait, collective } = rank.parts;
+        let TimeParts { compute, memory: _, send, recv, wait, collective } = rank.parts;
         assert_eq!(spans, [compute, send, recv, wait, collective], "the timeline of rank {}", rank.rank);
     }
     let plain = Outcome { critical_path: None, timelines: Vec::new(), host: outcome.host.clone(), ..recorded.clone() };

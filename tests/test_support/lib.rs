@@ -41,7 +41,7 @@ pub fn rates() -> CoreRates {
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,
         context_switch: SimSpan::ZERO,
-        scale_factor: None,
+        scale_factor: Default::default(),
         slowdown: vec![1.0],
         threads: Default::default(),
     }

@@ -47,13 +47,13 @@ const FILES: [&str; 10] =
 /// Files in the modules from `units` to `mpi` that may read a clock of the host, each with the reason: none.
 const CLOCKS: [(&str, &str); 0] = [];
 
-/// Files in which `unsafe` is permitted, and folders in which every file needs it. Each file also permits `unsafe` by
-/// an attribute.
+/// Files in which `unsafe` is permitted, also by an attribute, and folders in which every file needs it.
 const UNSAFE: &[&str] = &[
     // Coroutines on separate stacks.
     "src/base/rank/fiber.rs",
     "src/base/rank/fiber/float.rs",
     "src/engine/prefetch.rs",
+    "src/measure/kernels/wide.rs",
     "src/engine/resource/flows/limit_counts.rs",
     "src/engine/transport/processes",
     // The MPI library of the host.

@@ -97,6 +97,61 @@ fn no_more_is_saved_without_fair_shares_than_the_path_says() {
     });
 }
 
+/// Compares every exact answer that a setting of the platform can state with a run on that machine.
+#[test]
+fn exact_answers_are_the_times_of_runs_on_the_changed_machine() {
+    let mut answers = 0;
+    for case in CASES.into_iter().filter(|case| !case.of_fragments()) {
+        let sets = format!("{} {}", case.form, case.small);
+        let before = outcome(case.workload, &sets, &format!("{OPTIONS} --what-if exact"));
+        for what in before["what_if"].as_array().unwrap() {
+            let key = match what["change"].as_str().unwrap() {
+                "latency_halved" => "latency_factor=0.5",
+                "bandwidth_doubled" => "bandwidth_factor=2",
+                "contention_gone" => "contention=ideal",
+                _ => continue,
+            };
+            let key = format!("platform.{}.{key}", what["level"].as_str().unwrap());
+            let after = outcome(case.workload, &format!("{sets} {key}"), OPTIONS);
+            assert_eq!(what["exact_ps"], after["predicted_ps"], "{} {sets} {key}", case.workload);
+            answers += 1;
+        }
+    }
+    assert!(answers > CASES.len(), "{answers}");
+}
+
+/// Returns the `what_if` row of computing in an Outcome.
+fn memory_row(outcome: &Value) -> [u64; 2] {
+    let what_if = outcome["what_if"].as_array().unwrap();
+    let row = what_if.iter().find(|what| what["change"] == "computing_memory_doubled").unwrap();
+    [number(&row["saved_ps"]), number(&row["exact_ps"])]
+}
+
+/// On a node with less memory bandwidth than its cores use, the report names memory as the limit, and twice the bandwidth
+/// saves half of the time.
+#[test]
+fn a_report_names_memory_as_the_limit() {
+    let machine = "platform.core.memory_bandwidth=20GB/s platform.cmp.memory_bandwidth=20GB/s \
+                   platform.cmp.memory_sharing=fair app.n=512";
+    let options = "--nct 1,2,8 --workers 1 --what-if exact";
+    let before = outcome("jacobi3d", machine, options);
+    let [predicted, compute, memory] =
+        [&before["predicted_ps"], &before["mean_parts"]["compute_ps"], &before["mean_parts"]["memory_ps"]].map(number);
+    assert!(memory * 100 > compute * 85 && memory < compute, "{memory} of {compute}");
+    let [saved, exact] = memory_row(&before);
+    assert!(saved * 100 > predicted * 48 && saved * 2 <= predicted, "{saved} of {predicted}");
+    assert!((predicted - exact).abs_diff(saved) * 1000 < predicted, "{exact} of {predicted}, not {saved}");
+    let twice = machine.replace("cmp.memory_bandwidth=20", "cmp.memory_bandwidth=40");
+    assert_eq!(number(&outcome("jacobi3d", &twice, "--nct 1,2,8 --workers 1")["predicted_ps"]), exact);
+    let sets: String = machine.split_whitespace().map(|set| format!(" --set {set}")).collect();
+    let text = crate::support::run(super::root(), &format!("workloads/jacobi3d.toml {options}{sets}")).stdout;
+    for part in
+        ["  for memory ", "; memory is the limit\n", "  waiting for memory ", "computing, memory bandwidth doubled "]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 #[test]
 fn a_ping_pong_saves_exactly_what_the_path_says() {
     let run = |set: &str| outcome("pingpong", &format!("app.bytes=100000 {set}"), "--nct 2,1,1");

@@ -26,14 +26,16 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
-use super::{Baseline, Contention, CoreRates, Level, Occupancy, Places, PlacesError, Platform, Shape, UnreadKeys};
+use super::{
+    Baseline, Contention, CoreRates, Level, Occupancy, Places, PlacesError, Platform, ScaleFactor, Shape, UnreadKeys,
+};
 use conditions::{NodesFile, NoiseFile, ProgressName};
 use link::LinkFile;
 use memory::{CmpFile, InCacheFile, NodeFile};
 use network::LinkNetworkFile;
 use pairs::PairsKey;
 use places::{PlaceFile, StatedPlaces};
-use values::{Factor, PerLoad};
+use values::{Factor, PerLoad, StatedScale};
 
 /// A platform and the text of the platform file from which it was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,7 +84,7 @@ struct CoreFile {
     poll: Option<SimSpan>,
     post_overhead: Option<SimSpan>,
     context_switch: Option<SimSpan>,
-    scale_factor: Option<Factor>,
+    scale_factor: Option<StatedScale>,
     slowdown: Option<Vec<Factor>>,
     threads: Option<u32>,
     sibling_slowdown: Option<PerLoad<Factor>>,
@@ -272,7 +274,7 @@ impl PlatformFile {
             poll,
             post_overhead: self.core.post_overhead.unwrap_or_default(),
             context_switch: self.core.context_switch.unwrap_or_default(),
-            scale_factor: self.core.scale_factor.map(|factor| factor.0),
+            scale_factor: self.core.scale_factor.map_or(ScaleFactor::Unstated, |stated| stated.0),
             slowdown,
             threads: threads::threads(document, &self.core)?,
         })

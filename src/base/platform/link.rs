@@ -199,6 +199,17 @@ impl Link {
         self
     }
 
+    /// Returns the link with changed rows, also those for other numbers of ranks per node.
+    pub fn with_rows(mut self, change: impl Fn(&mut Row)) -> Self {
+        self.all_rows_mut().for_each(change);
+        self
+    }
+
+    /// Returns the link with another time of a control message.
+    pub fn with_handshake(self, handshake: SimSpan) -> Self {
+        Link { handshake, ..self }
+    }
+
     /// Returns the link with `span` added to the latency of every message, including control messages.
     pub fn with_added_latency(mut self, span: SimSpan) -> Self {
         for row in self.all_rows_mut() {

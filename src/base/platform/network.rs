@@ -224,6 +224,11 @@ impl LinkNetwork {
         self.layers.iter_mut().for_each(|layer| layer.bandwidth = None);
     }
 
+    /// Doubles the limits of the links.
+    pub fn double_limits(&mut self) {
+        self.layers.iter_mut().for_each(|layer| layer.bandwidth = layer.bandwidth.map(|of| of.times(2)));
+    }
+
     /// Returns the links that a message from one node to another passes; none if both nodes have the same switch.
     pub fn path(&self, from: u32, to: u32) -> LinkPath {
         self.path_in_plane(0, from, to)

@@ -141,6 +141,15 @@ impl PairClasses {
         self.links.iter_mut().for_each(|links| links[level as usize].limit_bandwidth(most));
     }
 
+    /// Returns the classes with changed links at `level`.
+    pub fn with_links(&self, level: Level, change: impl Fn(Link) -> Link) -> PairClasses {
+        let mut changed = self.clone();
+        for links in &mut changed.links {
+            links[level as usize] = change(links[level as usize].clone());
+        }
+        changed
+    }
+
     /// Returns the classes for nodes with `ranks` ranks, see [`Link::at_ranks`].
     pub fn at_ranks(&self, ranks: u32) -> PairClasses {
         let links = self.links.iter().map(|links| links.clone().map(|link| link.at_ranks(ranks))).collect();

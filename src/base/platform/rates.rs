@@ -34,13 +34,39 @@ pub struct CoreRates {
     /// The time of a context switch includes the other rank's last test for messages and the process switch. Only
     /// levels with the contention model `fair` use this time.
     pub context_switch: SimSpan,
-    /// Time of real code on the target machine divided by the time of the same code on the host; `None` if the machine
-    /// states no factor, in which case a target core is as fast as a host core.
-    pub scale_factor: Option<f64>,
+    /// Time of real code on the target machine divided by the time of the same code on the host.
+    pub scale_factor: ScaleFactor,
     /// Slowdown of real code if 1, 2, … ranks share the CMP; the last value applies to more ranks.
     pub slowdown: Vec<f64>,
     /// Hardware threads of each core.
     pub threads: HardwareThreads,
+}
+
+/// Time of real code on the target machine divided by the time of the same code on the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ScaleFactor {
+    /// The machine states no factor. A target core is as fast as a host core.
+    #[default]
+    Unstated,
+    /// The factor is derived from the rates of the machine and from kernels that are timed on the host.
+    Auto,
+    /// The machine states the factor.
+    Stated(f64),
+}
+
+impl ScaleFactor {
+    /// Returns the factor; 1 if no factor is known.
+    pub fn factor(self) -> f64 {
+        match self {
+            ScaleFactor::Unstated | ScaleFactor::Auto => 1.0,
+            ScaleFactor::Stated(factor) => factor,
+        }
+    }
+
+    /// Returns whether the machine states the factor.
+    pub fn is_stated(self) -> bool {
+        matches!(self, ScaleFactor::Stated(_))
+    }
 }
 
 /// Division of the memory bandwidth of a CMP and of a node among ranks.
@@ -127,7 +153,7 @@ impl CoreRates {
             MemorySharing::Placed => on_cmp[&(site.node, site.cmp)],
             MemorySharing::Fair => 1,
         };
-        sites.iter().map(|site| self.scale_factor.unwrap_or(1.0) * self.slowdown_of(ranks(site))).collect()
+        sites.iter().map(|site| self.scale_factor.factor() * self.slowdown_of(ranks(site))).collect()
     }
 
     /// Returns the slowdown of real code if `ranks` ranks, at least one, share a CMP.
@@ -188,7 +214,7 @@ mod tests {
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,
             context_switch: SimSpan::ZERO,
-            scale_factor: None,
+            scale_factor: Default::default(),
             slowdown: vec![1.0],
             threads: Default::default(),
         }

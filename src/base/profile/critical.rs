@@ -58,6 +58,16 @@ impl SiteShare {
     }
 }
 
+impl SiteShare {
+    /// Names the source position as the computing before its call.
+    #[must_use]
+    pub fn computing_before(self) -> SiteShare {
+        let before = |name: String| format!("computing before {name}");
+        let source = StepSource { operation: self.source.operation.map(before), line: self.source.line };
+        SiteShare { site: before(self.site), source, ..self }
+    }
+}
+
 /// Operation of a statement of a program, and source line of the statement. The operation or the line may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepSource {

@@ -23,9 +23,17 @@ pub struct Efficiencies {
     pub serialization: f64,
     /// Predicted time with an ideal network divided by the predicted time. Shows the loss because of the network.
     pub transfer: f64,
+    /// Share of computing in which the ranks do not wait for memory; `parallel` counts this waiting as useful time.
+    #[serde(default = "whole")]
+    pub memory: f64,
     /// Predicted time with an ideal network.
     #[serde(rename = "ideal_ps", deserialize_with = "picoseconds")]
     pub ideal: SimSpan,
+}
+
+/// Factor without waiting.
+fn whole() -> f64 {
+    1.0
 }
 
 impl Efficiencies {
@@ -37,9 +45,14 @@ impl Efficiencies {
         ideal: SimTime,
         ranks: impl IntoIterator<Item = &'a TimeParts>,
     ) -> Option<Efficiencies> {
-        let useful: Vec<u64> = ranks.into_iter().map(|parts| parts.compute.as_ps()).collect();
+        let (mut useful, mut waits) = (Vec::new(), 0u128);
+        for parts in ranks {
+            useful.push(parts.compute.as_ps());
+            waits += u128::from(parts.memory.as_ps());
+        }
         let most = *useful.iter().max()? as f64;
-        let mean = useful.iter().map(|ps| u128::from(*ps)).sum::<u128>() as f64 / useful.len() as f64;
+        let sum = useful.iter().map(|ps| u128::from(*ps)).sum::<u128>();
+        let mean = sum as f64 / useful.len() as f64;
         let (predicted, ideal_ps) = (predicted.as_ps() as f64, ideal.as_ps() as f64);
         if most == 0.0 || predicted == 0.0 || ideal_ps == 0.0 {
             return None;
@@ -50,6 +63,7 @@ impl Efficiencies {
             communication: most / predicted,
             serialization: most / ideal_ps,
             transfer: ideal_ps / predicted,
+            memory: 1.0 - waits as f64 / sum as f64,
             ideal: SimSpan::from_ps(ideal.as_ps()),
         })
     }
@@ -110,6 +124,9 @@ mod tests {
         assert_eq!((found.serialization, found.transfer), (800.0 / 900.0, 0.9));
         assert!((found.parallel - found.load_balance * found.communication).abs() < 1e-12);
         assert!((found.communication - found.serialization * found.transfer).abs() < 1e-12);
+        assert_eq!(found.memory, 1.0);
+        let waiting = TimeParts { memory: SimSpan::from_ps(300), ..rank(800) };
+        assert_eq!(of(&[rank(400), waiting]).unwrap().memory, 0.75);
         assert_eq!(of(&[rank(0)]), None);
         assert_eq!(of(&[]), None);
     }

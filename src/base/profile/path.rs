@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::platform::Level;
 use crate::units::{SimSpan, picoseconds};
 
-/// Disjoint parts of the critical path, whose sum is the length of the path. The file ARCHITECTURE.md defines the
-/// parts.
+/// Parts of the critical path. The sum of the parts, without `memory`, is the length of the path. The file
+/// ARCHITECTURE.md defines the parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathParts {
     /// Time in local blocks outside collectives, up to the mean of these times over all ranks.
@@ -15,6 +15,9 @@ pub struct PathParts {
     /// Time in local blocks outside collectives, above the mean of these times over all ranks.
     #[serde(rename = "imbalance_ps", deserialize_with = "picoseconds")]
     pub imbalance: SimSpan,
+    /// Time that blocks on the path waited for memory that other ranks used; contained in `compute` and `imbalance`.
+    #[serde(default, rename = "memory_ps", deserialize_with = "picoseconds")]
+    pub memory: SimSpan,
     /// Time for combining and copying data in collectives.
     #[serde(rename = "combine_ps", deserialize_with = "picoseconds")]
     pub combine: SimSpan,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::platform::{Contention, Level};
-use crate::units::{SimSpan, picoseconds};
+use crate::units::{SimSpan, SimTime, picoseconds};
 
 use super::{ContentionLevels, ContentionParts, PathParts};
 
@@ -12,13 +12,17 @@ use super::{ContentionLevels, ContentionParts, PathParts};
 /// change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhatIf {
-    /// Level of the machine whose messages change.
-    pub level: Level,
+    /// Level of the machine whose messages change; `None` if computing changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<Level>,
     /// Modification of the machine at this level.
     pub change: Change,
     /// Reduction of the predicted time in the modified machine.
     #[serde(rename = "saved_ps", deserialize_with = "picoseconds")]
     pub saved: SimSpan,
+    /// Predicted time of a simulation of the modified machine, if requested.
+    #[serde(default, rename = "exact_ps", skip_serializing_if = "Option::is_none")]
+    pub exact: Option<SimTime>,
 }
 
 /// Modification of the costs of a level's messages.
@@ -46,6 +50,9 @@ pub enum Change {
     MemoryDoubled,
     /// Uplinks of groups of nodes and links of a network have twice the capacity.
     UplinksDoubled,
+    /// Memory bandwidth of CMPs, domains and nodes is doubled for computing blocks. The rate of a core that computes
+    /// alone does not change.
+    ComputingMemoryDoubled,
 }
 
 impl WhatIf {
@@ -53,10 +60,11 @@ impl WhatIf {
     /// contention model of a level.
     ///
     /// Under models with shared bandwidth or with queues, a doubled bandwidth also reduces contention. `charged`
-    /// contains the contention on the critical path by cause, if known.
+    /// contains the contention on the critical path by cause, if known, and the time that twice the memory bandwidth
+    /// would save in computing blocks.
     pub fn all(
         path: &PathParts,
-        charged: Option<&ContentionLevels>,
+        (charged, saved_by_memory): (Option<&ContentionLevels>, SimSpan),
         contention: impl Fn(Level) -> Contention,
     ) -> Vec<WhatIf> {
         let half = |span: SimSpan| SimSpan::from_ps(span.as_ps() / 2);
@@ -65,13 +73,19 @@ impl WhatIf {
             let contention = if contention(level) == Contention::Ideal { SimSpan::ZERO } else { parts.contention };
             let uplink = charged.map_or(SimSpan::ZERO, |charged| charged.level(level).uplink);
             [
-                WhatIf { level, change: Change::LatencyHalved, saved: half(parts.latency + parts.protocol) },
                 WhatIf {
-                    level,
+                    level: Some(level),
+                    change: Change::LatencyHalved,
+                    saved: half(parts.latency + parts.protocol),
+                    exact: None,
+                },
+                WhatIf {
+                    level: Some(level),
                     change: Change::BandwidthDoubled,
                     saved: half(parts.bytes + contention.saturating_sub(uplink)),
+                    exact: None,
                 },
-                WhatIf { level, change: Change::ContentionGone, saved: contention },
+                WhatIf { level: Some(level), change: Change::ContentionGone, saved: contention, exact: None },
             ]
         };
         let occupied = |level: Level| {
@@ -88,10 +102,12 @@ impl WhatIf {
                 (Change::MemoryDoubled, half(cache + memory)),
                 (Change::UplinksDoubled, half(uplink)),
             ]
-            .map(|(change, saved)| WhatIf { level, change, saved })
+            .map(|(change, saved)| WhatIf { level: Some(level), change, saved, exact: None })
         };
         let mut all: Vec<WhatIf> = Level::ALL.into_iter().flat_map(of_level).collect();
         all.extend(Level::ALL.into_iter().flat_map(occupied));
+        let change = Change::ComputingMemoryDoubled;
+        all.push(WhatIf { level: None, change, saved: saved_by_memory, exact: None });
         all.retain(|what| what.saved > SimSpan::ZERO);
         // A stable sort keeps modifications with equal savings in the order of levels.
         all.sort_by_key(|what| std::cmp::Reverse(what.saved));
@@ -112,18 +128,18 @@ mod tests {
         let levels = LevelParts { intra_cmp, inter_node, ..LevelParts::default() };
         let path = PathParts { compute: ps(1000), levels, ..PathParts::default() };
         let contention = |level| if level == Level::InterNode { Contention::Share } else { Contention::Ideal };
-        let what = |level, change, saved| WhatIf { level, change, saved: ps(saved) };
+        let what = |level, change, saved| WhatIf { level: Some(level), change, saved: ps(saved), exact: None };
         let expected = [
             what(Level::InterNode, Change::BandwidthDoubled, 80),
             what(Level::InterNode, Change::ContentionGone, 60),
             what(Level::InterNode, Change::LatencyHalved, 8),
             what(Level::IntraCmp, Change::LatencyHalved, 2),
         ];
-        assert_eq!(WhatIf::all(&path, None, contention), expected);
+        assert_eq!(WhatIf::all(&path, (None, SimSpan::ZERO), contention), expected);
         // A doubled bandwidth between nodes does not double the bandwidth of links.
         let inter_node = ContentionParts { uplink: ps(40), ..ContentionParts::default() };
         let charged = ContentionLevels { inter_node, ..ContentionLevels::default() };
-        let all = WhatIf::all(&path, Some(&charged), contention);
+        let all = WhatIf::all(&path, (Some(&charged), SimSpan::ZERO), contention);
         let saved = |change| all.iter().find(|what| what.change == change).map(|what| what.saved);
         assert_eq!(saved(Change::BandwidthDoubled), Some(ps(60)));
         assert_eq!(saved(Change::UplinksDoubled), Some(ps(20)));
@@ -145,11 +161,12 @@ mod tests {
             other: ps(5),
         };
         let charged = ContentionLevels { inter_node: contention, ..ContentionLevels::default() };
-        let all = WhatIf::all(&PathParts::default(), Some(&charged), |_| Contention::Fair);
+        let all = WhatIf::all(&PathParts::default(), (Some(&charged), ps(300)), |_| Contention::Fair);
         let found: Vec<_> = all.iter().map(|what| (what.change, what.saved.as_ps())).collect();
         let expected = [
             (Change::CachesHold, 1200),
             (Change::MemoryDoubled, 600),
+            (Change::ComputingMemoryDoubled, 300),
             (Change::CopiesDoubled, 50),
             (Change::CapacityDoubled, 34),
             (Change::DuplexGone, 6),

@@ -52,6 +52,15 @@ impl Bandwidth {
         self.0
     }
 
+    /// Returns `factor` times this bandwidth, at most [`Bandwidth::MAX`].
+    #[must_use]
+    pub const fn times(self, factor: u64) -> Self {
+        match self.0.saturating_mul(factor) {
+            0 => self,
+            product => Bandwidth(product),
+        }
+    }
+
     /// Time to transfer `size` bytes if `sharers` transfers share this bandwidth equally. The time is size × sharers /
     /// bandwidth, rounded to the nearest picosecond (half a picosecond upwards). The result saturates.
     pub fn span(self, size: Bytes, sharers: u32) -> SimSpan {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Returns the name of the processor.
-pub(super) fn processor() -> String {
+pub(in super::super) fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
     line.map_or_else(|| "unknown processor".to_owned(), |(_, name)| name.trim().to_owned())
@@ -19,7 +19,7 @@ pub(super) fn thread_time() -> f64 {
 }
 
 /// CPU times of the calling thread and of the host's processors at one moment, in seconds.
-pub(super) struct HostLoad {
+pub(in super::super) struct HostLoad {
     wall: f64,
     /// CPU time of the calling thread, seconds.
     own: f64,
@@ -41,7 +41,7 @@ const WAITED: f64 = 1.1;
 
 impl HostLoad {
     /// Reads the CPU times of the thread and of the host's processors.
-    pub(super) fn now() -> HostLoad {
+    pub(in super::super) fn now() -> HostLoad {
         let wall = clock_gettime(ClockId::Monotonic);
         HostLoad {
             wall: wall.tv_sec as f64 + wall.tv_nsec as f64 * 1e-9,
@@ -52,7 +52,7 @@ impl HostLoad {
 
     /// Returns the reasons why the host was not quiet. The calling thread must have computed all the time since the
     /// moment `before`.
-    pub(super) fn doubts_since(&self, before: &HostLoad) -> Vec<String> {
+    pub(in super::super) fn doubts_since(&self, before: &HostLoad) -> Vec<String> {
         let (wall, own) = (self.wall - before.wall, self.own - before.own);
         let mut found = Vec::new();
         if wall > WAITED * own {
@@ -87,7 +87,7 @@ impl ProcessorTimes {
 }
 
 /// Returns the current date in UTC, such as 2026-11-20.
-pub(super) fn today() -> String {
+pub(in super::super) fn today() -> String {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     date(seconds / 86_400)
 }

@@ -211,11 +211,21 @@ pub(in super::super) fn end_block(target: &mut TargetRank, lp: &mut LogicalProce
 fn end(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, block: SharedBlock, time: SimTime) {
     let clock = target.control(task).clock;
     let mut span = time.since(clock);
-    if !matches!(block.shares, BlockShares::Data(_)) {
-        lp.statistics.blocks.add(block.bytes, span.saturating_sub(block.alone));
-    }
+    let waited = match block.shares {
+        BlockShares::Data(_) => SimSpan::ZERO,
+        BlockShares::Memory { .. } | BlockShares::Cmp => {
+            let waited = span.saturating_sub(block.alone);
+            lp.statistics.blocks.add(block.bytes, waited);
+            waited
+        }
+    };
+    // A block takes at least its time alone, and at least half of its time with twice the memory bandwidth.
+    let saved = waited.min(SimSpan::from_ps(span.as_ps() / 2));
     if lp.effects.slows {
         span = lp.with_detours(target, clock, span);
     }
     target.spend(lp, task, TimeCategory::Compute, span);
+    if waited > SimSpan::ZERO {
+        target.wait_for_memory(lp, task, waited, saved);
+    }
 }

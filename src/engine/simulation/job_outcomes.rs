@@ -1,16 +1,17 @@
 //! Predictions of the jobs of a simulation.
 
-use mcpsim_base::platform::Site;
-use mcpsim_base::profile::{ContentionLevels, LatencyTolerance, TimeParts, WhatIf};
+use mcpsim_base::platform::{Level, Site};
+use mcpsim_base::profile::{ContentionLevels, LatencyTolerance, PathParts, TimeParts, WhatIf};
 use mcpsim_base::rank::Rank;
 use mcpsim_base::units::{SimSpan, SimTime};
 
 use crate::backtrack::{ClockLogs, walk_back};
+use crate::delays::Charges;
 use crate::jobs::{JobFindings, JobOutcome, JobRanks, job_of};
+use crate::level_rules::is_fair;
 use crate::outcome::{IntervalMessages, LevelTotals, Outcome, RankTime};
-use crate::paths::path_parts;
 
-use super::{LISTED_RANKS, Simulation, mean_parts};
+use super::{LISTED_RANKS, Simulation, mean_parts, path_parts};
 
 impl Simulation<'_> {
     /// Returns the start of the job of `rank`; zero in a simulation without jobs.
@@ -23,6 +24,16 @@ impl Simulation<'_> {
         self.jobs.iter().zip(found).map(|(job, found)| self.job_outcome(job, found, logs)).collect()
     }
 
+    /// Divides the contention on `path` by cause, if levels share resources over time, and sets the part of the path that
+    /// waits for memory. The second value is the time that twice the memory bandwidth would save.
+    pub(super) fn causes(&self, path: &mut PathParts, charges: Option<Charges>) -> (Option<ContentionLevels>, SimSpan) {
+        let Some(charges) = charges else { return (None, SimSpan::ZERO) };
+        path.memory = charges.memory_wait();
+        let shares = Level::ALL.into_iter().any(|level| is_fair(self.platform, level));
+        let contention = shares.then(|| ContentionLevels::new(path, |level, by| charges.of(level, by)));
+        (contention, charges.saved_by_memory())
+    }
+
     fn job_outcome(&self, job: &JobRanks, found: JobFindings, logs: &[ClockLogs]) -> JobOutcome {
         let JobFindings { mut times, last, charges, messages, collectives, unreceived, unwaited, timers } = found;
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
@@ -30,8 +41,8 @@ impl Simulation<'_> {
         let since = |clock: SimTime| SimTime::ZERO + clock.since(job.start);
         let predicted = since(end);
         let mean = mean_parts(&times);
-        let path = path_parts(last, job.start, &mean);
-        let contention = charges.map(|charges| ContentionLevels::new(&path, |level, by| charges.of(level, by)));
+        let mut path = path_parts(last, job.start, &mean);
+        let (contention, saved_by_memory) = self.causes(&mut path, charges);
         let smallest = |level| self.platform.link(level).rows()[0].latency;
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path).map(|(clock, rank, _)| {
@@ -72,7 +83,9 @@ impl Simulation<'_> {
             mean_parts: mean,
             collectives: collectives.rows(times.len() as u64),
             path,
-            what_if: WhatIf::all(&path, contention.as_ref(), |level| self.platform.link(level).contention()),
+            what_if: WhatIf::all(&path, (contention.as_ref(), saved_by_memory), |level| {
+                self.platform.link(level).contention()
+            }),
             contention,
             critical_path,
             latency_tolerance: tolerance,

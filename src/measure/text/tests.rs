@@ -36,6 +36,7 @@ fn fit(level: Level, loads: &[u32]) -> LinkFit {
 fn measured(links: Vec<LinkFit>) -> MeasuredMachine {
     let speed = Speed {
         flops: 2e9,
+        wide_flops: 40e9,
         instructions: 3e9,
         memory: 1e10,
         cmp_memory: Some(1.5e10),

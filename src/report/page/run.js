@@ -15,7 +15,7 @@ function parts(id, label, all, whole) {
 }
 function breakdown(run) {
   const order = ["compute", "send", "recv", "wait", "collective"];
-  const means = Object.entries(run.mean_parts).map(([name, ps]) => [words(name), ps])
+  const means = Object.entries(run.mean_parts).filter(([name]) => name !== "memory_ps").map(([name, ps]) => [words(name), ps])
     .sort((a, b) => order.indexOf(a[0]) - order.indexOf(b[0]));
   means.push(["ended early", Math.max(0, run.predicted_ps - means.reduce((sum, part) => sum + part[1], 0))]);
   const content = [el("p", { class: "soft" }, "The mean over ranks of each part of the predicted time."),
@@ -41,7 +41,7 @@ function breakdown(run) {
 }
 function path(run) {
   if (!run.path) return;
-  const all = Object.entries(run.path).filter(([, ps]) => typeof ps === "number").map(([name, ps]) => [words(name), ps]);
+  const all = Object.entries(run.path).filter(([name, ps]) => typeof ps === "number" && name !== "memory_ps").map(([name, ps]) => [words(name), ps]);
   for (const [level, of] of Object.entries(run.path.levels || {}))
     for (const [name, ps] of Object.entries(of)) all.push([words(level) + " " + words(name), ps]);
   const used = all.filter(part => part[1] > 0).sort((a, b) => b[1] - a[1]);

@@ -115,7 +115,7 @@ fn platform_files_and_overrides() {
     assert!(ran.stderr.ends_with(&said), "{said} {}", ran.stderr);
     let rate = "a rate of at least 1/s such as \"8 Gflop/s\"";
     let time = "a time such as \"1.2 us\"";
-    let factor = "a number above zero such as 1.5";
+    let scale = "\"auto\" or a number above zero such as 1.5";
     for (set, expected, found) in [
         ("inter_node.latency=-1us", time, "\"-1us\""),
         ("inter_node.latency=1kB", time, "\"1kB\""),
@@ -128,8 +128,8 @@ fn platform_files_and_overrides() {
         ("core.flops=nan", rate, "NaN"),
         ("core.flops=0", rate, "0"),
         ("core.flops=1e999Gflop/s", rate, "\"1e999Gflop/s\""),
-        ("core.scale_factor=-1", factor, "-1"),
-        ("core.scale_factor=nan", factor, "NaN"),
+        ("core.scale_factor=-1", scale, "-1"),
+        ("core.scale_factor=nan", scale, "NaN"),
     ] {
         let error = format!("expected {expected} in --set platform.{set}; found {found}");
         says(&run(here, &format!("a.toml --set platform.{set}")), &error, set);

@@ -112,7 +112,7 @@ fn what_a_file_leaves_out_costs_nothing_and_limits_nothing() {
     assert_eq!(platform.shape, Shape { nodes: 4, cmps: 2, cores: 8 });
     assert_eq!((platform.core.poll, platform.core.post_overhead), (SimSpan::from_ns(100), SimSpan::ZERO));
     assert_eq!(platform.core.context_switch, SimSpan::ZERO);
-    assert_eq!((platform.core.scale_factor, &platform.core.slowdown[..]), (None, &[1.0][..]));
+    assert_eq!((platform.core.scale_factor, &platform.core.slowdown[..]), (ScaleFactor::Unstated, &[1.0][..]));
     // With 16 ranks on the node, each rank still has the memory bandwidth of a single core.
     assert_eq!(platform.core.memory_share(8, 16), 5e9);
     let link = platform.link(Level::InterNode);

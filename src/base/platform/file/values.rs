@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use serde::de::value::{BoolDeserializer, F64Deserializer, I64Deserializer, MapAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 
+use super::super::ScaleFactor;
 use crate::units::{Bandwidth, SimSpan};
 
 /// A finite number above zero.
@@ -56,6 +57,45 @@ impl<'de> Deserialize<'de> for Factor {
             }
         }
         deserializer.deserialize_any(FactorVisitor)
+    }
+}
+
+/// A factor on the times of real code: a number above zero, or "auto".
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct StatedScale(pub ScaleFactor);
+
+impl<'de> Deserialize<'de> for StatedScale {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct ScaleVisitor;
+        impl Visitor<'_> for ScaleVisitor {
+            type Value = StatedScale;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"auto\" or a number above zero such as 1.5")
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<StatedScale, E> {
+                match number.is_finite() && number > 0.0 {
+                    true => Ok(StatedScale(ScaleFactor::Stated(number))),
+                    false => Err(E::invalid_value(Unexpected::Float(number), &self)),
+                }
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<StatedScale, E> {
+                match number > 0 {
+                    true => Ok(StatedScale(ScaleFactor::Stated(number as f64))),
+                    false => Err(E::invalid_value(Unexpected::Signed(number), &self)),
+                }
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<StatedScale, E> {
+                match text {
+                    "auto" => Ok(StatedScale(ScaleFactor::Auto)),
+                    _ => Err(E::invalid_value(Unexpected::Str(text), &self)),
+                }
+            }
+        }
+        deserializer.deserialize_any(ScaleVisitor)
     }
 }
 

@@ -166,7 +166,7 @@ fn rates_and_factors_of_a_core_must_be_above_zero() {
     };
     assert_eq!(
         core("scale_factor = -0.5"),
-        "expected a number above zero such as 1.5 in core.scale_factor of x.toml; found -0.5"
+        "expected \"auto\" or a number above zero such as 1.5 in core.scale_factor of x.toml; found -0.5"
     );
     assert_eq!(
         core("poll = \"0 ns\""),
