@@ -41,7 +41,7 @@ pub fn target(known: &AtomicUsize, name: &str) -> usize {
 
 /// Converts a large count of the function `name`. A count beyond the range of `int` ends the run.
 pub fn small(name: &str, count: i64) -> c_int {
-    let too_large = || mcpsim_real::mpi_api::unsupported(&format!("{name} with the count {count}"));
+    let too_large = || mcpsim_real::mpi_api::end_unsupported(&format!("{name} with the count {count}"));
     c_int::try_from(count).unwrap_or_else(|_| too_large())
 }
 
@@ -62,17 +62,11 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-/// Ends the run, because the program has called the unsupported function `name`.
+/// Reports to the error handler that the program has called the unsupported function `name`. Returns the error code.
 #[cold]
-pub fn absent(name: &str) -> c_int {
+pub fn absent(name: &'static str) -> c_int {
     needs_rank();
-    if let Some(found) = find(name) {
-        // SAFETY: the functions of unsupported operations have no arguments.
-        let function: unsafe extern "C" fn() -> c_int = unsafe { std::mem::transmute(found) };
-        // SAFETY: as above.
-        return error_out(unsafe { function() });
-    }
-    mcpsim_real::mpi_api::unsupported(name)
+    error_out(mcpsim_real::mpi_api::unsupported(name))
 }
 
 /// Returns the second value of the pair whose first value is `value`, or `value`.

@@ -20,7 +20,7 @@ mod request;
 mod types;
 mod window;
 
-pub use calls::{find, group_sizes, unsupported};
+pub use calls::{end_unsupported, find, group_sizes, unsupported};
 pub(crate) use process::MpiProcess;
 
 use std::path::Path;

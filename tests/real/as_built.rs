@@ -42,8 +42,10 @@ pub fn libraries() {
         if !cfg!(debug_assertions) {
             cargo.arg("--release");
         }
-        let status =
-            cargo.args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich", "-p", "mcpsim-preload"]).status().unwrap();
+        let status = cargo
+            .args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich", "-p", "mcpsim-mpi-abi", "-p", "mcpsim-preload"])
+            .status()
+            .unwrap();
         assert!(status.success(), "the libraries of programs as built do not compile");
     });
 }
@@ -82,7 +84,7 @@ fn programs_as_built_do_what_programs_built_for_fibers_do() {
 }
 
 /// Returns the predicted time and the message counts of a run.
-fn predicted(program: &Path) -> Vec<String> {
+pub fn predicted(program: &Path) -> Vec<String> {
     let json = program.with_extension("json");
     let ran = run(program, &format!("--nct 2,1,2 --json {}", json.display()), "");
     assert_eq!(ran.code, Some(0), "{}", told("a run", &ran));

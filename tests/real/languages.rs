@@ -1,10 +1,10 @@
 //! Tests of programs as built in several languages: scripts, interpreters and launchers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::as_built::{libraries, sorted};
-use crate::real::{directory, file, limited, real_mpis, run, told};
+use crate::as_built::{libraries, predicted, sorted};
+use crate::real::{compile, directory, file, limited, real_mpis, run, told};
 use crate::support::{Ran, optional};
 
 /// Returns the path of a Python interpreter that can import `module`.
@@ -127,4 +127,20 @@ fn functions_with_large_counts_do_what_they_do_under_their_own_mpi() {
     let ran = run(&built, "--nct 2,1,2", "more");
     let said = "MPI_Send_c with the count 1099511627776: mcpsim does not simulate this function";
     assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", told("a larger count", &ran));
+}
+
+#[test]
+fn programs_of_the_standard_interface_predict_what_fibers_predict() {
+    libraries();
+    let workshop = directory();
+    let source = file("tests/real/as_built.c");
+    let [fibers, built] = ["fibers", "standard"].map(|name| workshop.path().join(name));
+    compile(&source, "", &fibers).unwrap();
+    // The header of `mcpsim cc` is that of the standard interface. The program needs `libmpi_abi.so.1`.
+    let library = Path::new(env!("CARGO_BIN_EXE_mcpsim")).with_file_name("libmcpsim_mpi_abi.so");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-w").arg("-I").arg(file("src/real/cc/include")).arg(&source).arg("-o").arg(&built).arg(library);
+    let ran = limited(&compiler);
+    assert_eq!(ran.code, Some(0), "{}", told("cc", &ran));
+    assert_eq!(predicted(&built), predicted(&fibers));
 }

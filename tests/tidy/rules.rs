@@ -49,7 +49,6 @@ const CLOCKS: [(&str, &str); 0] = [];
 
 /// Files in which `unsafe` is permitted, also by an attribute, and folders in which every file needs it.
 const UNSAFE: &[&str] = &[
-    // Coroutines on separate stacks.
     "src/base/rank/fiber.rs",
     "src/base/rank/fiber/float.rs",
     "src/engine/prefetch.rs",
@@ -107,10 +106,10 @@ const UNSAFE: &[&str] = &[
     "src/real/as_built",
     "src/openmpi",
     "src/mpich",
+    "src/mpi_abi",
     "src/preload",
-    // Memory that is requested from the operating system.
+    // Memory of the operating system, and functions of a C library of the user.
     "src/cli/memory.rs",
-    // Functions of a C library of the user.
     "src/cli/measure/layers/library.rs",
 ];
 

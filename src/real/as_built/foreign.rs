@@ -9,17 +9,20 @@ pub enum MpiLibrary {
     OpenMpi,
     /// MPICH and libraries with its binary interface.
     Mpich,
+    /// Libraries with the standard binary interface of MPI 5.
+    Standard,
 }
 
 impl MpiLibrary {
     /// All libraries, in the order of mcpsim's files.
-    pub const ALL: [MpiLibrary; 2] = [MpiLibrary::OpenMpi, MpiLibrary::Mpich];
+    pub const ALL: [MpiLibrary; 3] = [MpiLibrary::OpenMpi, MpiLibrary::Mpich, MpiLibrary::Standard];
 
     /// Returns the name of the library in results.
     pub fn name(self) -> &'static str {
         match self {
             MpiLibrary::OpenMpi => "Open MPI 4",
             MpiLibrary::Mpich => "MPICH",
+            MpiLibrary::Standard => "the MPI 5 ABI",
         }
     }
 
@@ -28,6 +31,7 @@ impl MpiLibrary {
         match self {
             MpiLibrary::OpenMpi => "libmcpsim_openmpi.so",
             MpiLibrary::Mpich => "libmcpsim_mpich.so",
+            MpiLibrary::Standard => "libmcpsim_mpi_abi.so",
         }
     }
 
@@ -36,6 +40,7 @@ impl MpiLibrary {
         match name {
             "libmpi.so.40" => Some(MpiLibrary::OpenMpi),
             "libmpi.so.12" | "libmpich.so.12" => Some(MpiLibrary::Mpich),
+            "libmpi_abi.so.0" | "libmpi_abi.so.1" => Some(MpiLibrary::Standard),
             _ => None,
         }
     }
@@ -82,7 +87,7 @@ impl ForeignProgram {
             return ForeignProgram::Linked(library);
         }
         // The Fortran libraries of an MPI library have names of their own and need that library.
-        let is_other = |name: &String| name.starts_with("libmpi.so") || name.starts_with(STUB);
+        let is_other = |name: &String| ["libmpi.so", "libmpi_abi.so", STUB].iter().any(|start| name.starts_with(start));
         if names.iter().any(is_other) { ForeignProgram::Unsupported } else { ForeignProgram::Launcher }
     }
 }

@@ -25,7 +25,7 @@ use crate::process::{Job, StartMethod, launched_environment, launched_variables}
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// File names of the libraries that processes of ranks load. The first one is preloaded.
-const FILES: [&str; 3] = ["libmcpsim_preload.so", "libmcpsim_openmpi.so", "libmcpsim_mpich.so"];
+const FILES: [&str; 4] = ["libmcpsim_preload.so", "libmcpsim_openmpi.so", "libmcpsim_mpich.so", "libmcpsim_mpi_abi.so"];
 
 /// Returns the directory of mcpsim's libraries.
 fn library_directory() -> Result<PathBuf, LaunchError> {

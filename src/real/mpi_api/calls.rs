@@ -36,6 +36,11 @@ mod windows_operations;
 pub use point_to_point::TAG_UB;
 pub use probe::Matched;
 
+use std::ffi::c_int;
+
+use mcpsim_core::mpi::abi;
+
+use crate::mpi_api::error::MpiError;
 use crate::process::Function;
 
 /// Tables of the MPI functions of all chapters of the MPI standard. Function names in the tables start with MPI_, not
@@ -78,9 +83,17 @@ const CHAPTERS: &[&[(&str, Function)]] = &[
 
 pub use comms::group_sizes;
 
-/// Ends the run, because the program has called the MPI function `name`, which mcpsim lacks.
-pub fn unsupported(name: &str) -> ! {
-    let what = format!("{name}: mcpsim does not simulate this function");
+/// Reports to the error handler of the world communicator that the program has called the MPI function `name`, which
+/// mcpsim lacks. Returns the error code.
+pub fn unsupported(name: &'static str) -> c_int {
+    define::run(name, |_| {
+        Err(MpiError::new(abi::MPI_ERR_UNSUPPORTED_OPERATION, "mcpsim does not simulate this function"))
+    })
+}
+
+/// Ends the run, because mcpsim does not simulate `call`.
+pub fn end_unsupported(call: &str) -> ! {
+    let what = format!("{call}: mcpsim does not simulate this function");
     match crate::process::current() {
         Some(p) => p.fail(mcpsim_core::rank::FailureKind::Error, what),
         None => crate::process::job::fatal(&what, None),

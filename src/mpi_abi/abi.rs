@@ -1,0 +1,120 @@
+//! Standard binary interface of MPI 5. The functions of `mpi_api` have the same interface, so each conversion is the
+//! identity.
+
+use std::ffi::{c_int, c_void};
+
+use mcpsim_core::mpi::abi as standard;
+use mcpsim_core::mpi::abi::Status;
+
+use crate::convert::HandleClass;
+
+/// Handle of an MPI object: an integer with the size of a pointer.
+pub type Raw = usize;
+
+pub use StandardStatus as RawStatus;
+
+/// The structure MPI_Status.
+#[repr(transparent)]
+#[derive(Clone, Copy, Default)]
+pub struct StandardStatus(Status);
+
+impl StandardStatus {
+    pub fn standard(&self) -> Status {
+        self.0
+    }
+
+    pub fn set(&mut self, status: &Status) {
+        self.0 = *status;
+    }
+}
+
+pub const STATUS_IGNORE: usize = 0;
+pub const ERROR_STRING: usize = standard::MPI_MAX_ERROR_STRING;
+pub const PROCESSOR_NAME: usize = standard::MPI_MAX_PROCESSOR_NAME;
+pub const OBJECT_NAME: usize = standard::MPI_MAX_OBJECT_NAME;
+pub const LIBRARY_VERSION: &str = "MPI 5 standard ABI, simulated by mcpsim";
+
+#[inline]
+pub fn handle_in(_: HandleClass, handle: Raw) -> usize {
+    handle
+}
+
+#[inline]
+pub fn handle_out(_: HandleClass, handle: usize) -> Raw {
+    handle
+}
+
+/// Returns the integer of a handle for Fortran.
+pub fn fint_out(_: HandleClass, handle: Raw) -> c_int {
+    c_int::try_from(handle).unwrap_or(-1)
+}
+
+/// Inverse of [`fint_out`].
+pub fn fint_in(_: HandleClass, handle: c_int) -> Raw {
+    Raw::try_from(handle).unwrap_or(0)
+}
+
+/// Notes that the functions of a generalised request are Fortran code: never.
+pub fn set_fortran_request(_: Raw, _: bool) {}
+
+/// Returns true if the functions of a generalised request are Fortran code: never.
+pub fn is_fortran_request(_: Raw) -> bool {
+    false
+}
+
+/// Returns true if the function of the operation needs other handles than C code: never.
+pub unsafe fn is_fortran_operation(_: Raw) -> bool {
+    false
+}
+
+/// Prepares a new operation.
+pub unsafe fn new_operation(_: Raw) {}
+
+/// Notes that the handle of a communicator becomes free.
+pub unsafe fn forget_comm(_: Raw) {}
+
+pub fn buffer_in(buffer: *mut c_void) -> *mut c_void {
+    buffer
+}
+
+pub fn weights_in(weights: *mut c_int) -> *mut c_int {
+    weights
+}
+
+/// Returns the standard constant for the address of a predefined copy function.
+pub fn copy_kind(function: usize) -> Option<usize> {
+    (function <= standard::MPI_DUP_FN).then_some(function)
+}
+
+/// Returns true for a predefined delete function that is a constant without code.
+pub fn is_null_delete(function: usize) -> bool {
+    function == standard::MPI_NULL_DELETE_FN
+}
+
+/// A table of constants without differences.
+type Identity = [(c_int, c_int); 0];
+
+pub const RANKS: Identity = [];
+pub const TAGS: Identity = [];
+pub const COMPARISONS: Identity = [];
+pub const THREADS: Identity = [];
+pub const TOPOLOGIES: Identity = [];
+pub const KEYVALS: Identity = [];
+pub const ORDERS: Identity = [];
+pub const DISTRIBUTIONS: Identity = [];
+pub const DISTRIBUTION_ARGUMENTS: Identity = [];
+pub const COMBINERS: Identity = [];
+pub const TYPECLASSES: Identity = [];
+pub const SPLIT_TYPES: Identity = [];
+pub const LOCKS: Identity = [];
+pub const FLAVOURS: Identity = [];
+pub const MODELS: Identity = [];
+pub const LAST_CODES: Identity = [];
+pub const ERRORS: Identity = [];
+pub const ASSERTIONS: [(c_int, c_int); 5] = [
+    (standard::MPI_MODE_NOCHECK, standard::MPI_MODE_NOCHECK),
+    (standard::MPI_MODE_NOSTORE, standard::MPI_MODE_NOSTORE),
+    (standard::MPI_MODE_NOPUT, standard::MPI_MODE_NOPUT),
+    (standard::MPI_MODE_NOPRECEDE, standard::MPI_MODE_NOPRECEDE),
+    (standard::MPI_MODE_NOSUCCEED, standard::MPI_MODE_NOSUCCEED),
+];
