@@ -176,3 +176,25 @@ fn every_workload_and_machine_says_first_what_it_is() {
         }
     }
 }
+
+#[test]
+fn shipped_files_are_toml_of_version_1_0() {
+    let script = "import sys, tomllib\nfor name in sys.argv[1:]:\n    tomllib.load(open(name, 'rb'))";
+    let python =
+        |arguments: &[&str]| std::process::Command::new("python3").args(arguments).current_dir(root()).output();
+    if !python(&["-c", "import tomllib"]).is_ok_and(|ran| ran.status.success()) {
+        eprintln!("skipped: no Python 3.11 is found, which reads TOML 1.0");
+        return;
+    }
+    let names: Vec<String> = ["configs", "workloads", "validation", "src/cli"]
+        .into_iter()
+        .flat_map(|directory| files(directory, "toml"))
+        .map(|(name, _)| name)
+        .collect();
+    // A template with placeholders is no TOML file before the placeholders are replaced.
+    let names =
+        names.iter().map(String::as_str).filter(|name| !name.contains("/template/") && !name.contains("/init/"));
+    let arguments: Vec<&str> = ["-c", script].into_iter().chain(names).collect();
+    let ran = python(&arguments).unwrap();
+    assert!(arguments.len() > 50 && ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}

@@ -10,6 +10,7 @@ mod input_hash;
 mod inputs;
 mod lines;
 mod over;
+mod schema;
 mod similar;
 mod source;
 
@@ -20,5 +21,6 @@ pub use input_hash::InputHash;
 pub use inputs::{is_input, note_input};
 pub use lines::Lines;
 pub use over::Override;
+pub use schema::json_schema;
 pub use similar::did_you_mean;
 pub use source::SourceLines;

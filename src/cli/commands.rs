@@ -14,7 +14,9 @@ use crate::run::list;
 use super::args::{RunArgs, check_command, usage};
 use super::cluster::{self, ClusterArgs};
 use super::collectives::{self, CollectivesArgs};
+use super::doctor::{self, DoctorArgs};
 use super::exit::{Exit, Failure};
+use super::init::{self, InitArgs};
 use super::manual::{CompletionArgs, ManualArgs};
 use super::measure::MeasureArgs;
 use super::models::{self, ModelsArgs};
@@ -22,6 +24,7 @@ use super::place::{self, PlaceArgs};
 use super::platform::{self, PlatformArgs};
 use super::report::{self, ReportArgs};
 use super::revisions::{self, RevisionsArgs};
+use super::schema::{self, SchemaArgs};
 use super::sweep::{self, SweepArgs};
 use super::tasks::{self, TasksArgs};
 use super::traces::{self, TraceArgs};
@@ -181,6 +184,33 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
         read: |_| Ok(Parsed::Help(list())),
     },
     Subcommand {
+        name: "init",
+        usage: "machine|app|study",
+        command: InitArgs::command,
+        read: |matches| {
+            let args: InitArgs = args(matches)?;
+            Ok(alone("init", move || init::init(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "schema",
+        usage: "platform|study|case",
+        command: SchemaArgs::command,
+        read: |matches| {
+            let args: SchemaArgs = args(matches)?;
+            Ok(alone("schema", move || schema::schema(&args).map(done)))
+        },
+    },
+    Subcommand {
+        name: "doctor",
+        usage: "",
+        command: DoctorArgs::command,
+        read: |matches| {
+            let args: DoctorArgs = args(matches)?;
+            Ok(alone("doctor", move || doctor::doctor(&args).map(done)))
+        },
+    },
+    Subcommand {
         name: "cc",
         usage: "",
         command: || compiler("Compiles and links MPI programs in C, as mpicc does"),
@@ -215,6 +245,8 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
 /// Returns clap's description of the whole command line: the arguments of a simulation run, and the subcommands.
 pub(super) fn command() -> Command {
     let own = RunArgs::command().args_conflicts_with_subcommands(true).subcommand_negates_reqs(true);
+    let hidden = own.get_arguments().filter(|arg| arg.is_hide_short_help_set()).count();
+    let own = own.after_help(format!("--help has {hidden} more options, examples and exit codes."));
     SUBCOMMANDS.iter().fold(own, |all, row| all.subcommand((row.command)().name(row.name).term_width(80)))
 }
 

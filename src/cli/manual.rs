@@ -7,7 +7,7 @@ use clap::Parser;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::run::write_whole;
+use crate::run::{Shipped, write_whole};
 
 use super::commands::command;
 use super::exit::Failure;
@@ -42,8 +42,23 @@ impl CompletionArgs {
     pub fn print(&self) -> Result<(), Failure> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command(), "mcpsim", &mut script);
-        print(&String::from_utf8_lossy(&script))
+        let script = String::from_utf8_lossy(&script).into_owned();
+        print(&if self.shell == Shell::Bash { with_names(&script) } else { script })
     }
+}
+
+/// Adds the names of shipped machines and applications to a completion script of bash.
+fn with_names(script: &str) -> String {
+    let names = |kind: Shipped| kind.all().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ");
+    let files = "COMPREPLY=($(compgen -f \"${cur}\"))";
+    let machines = format!("COMPREPLY=($(compgen -f -W \"{}\" -- \"${{cur}}\"))", names(Shipped::Platform));
+    let mut is_platform = false;
+    let line = |line: &str| {
+        let of_platform = std::mem::replace(&mut is_platform, line.trim() == "--platform)");
+        let line = if of_platform { line.replace(files, &machines) } else { line.to_owned() };
+        line.replace(" [APP]", &format!(" {}", names(Shipped::Application))) + "\n"
+    };
+    script.lines().map(line).collect()
 }
 
 /// Prints the manual page, or writes one page per command into a directory
@@ -72,5 +87,20 @@ impl ManualArgs {
             write_whole(&directory.join(page.file_name()), text).map_err(failed)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bash_completes_names_of_machines_and_applications() {
+        let script = "opts=\"-h [APP] run\"\n--platform)\n    COMPREPLY=($(compgen -f \"${cur}\"))\n--json)\n    \
+                      COMPREPLY=($(compgen -f \"${cur}\"))\n";
+        let found = with_names(script);
+        let lines: Vec<&str> = found.lines().collect();
+        assert!(lines[0].contains(" jacobi3d ") && !lines[0].contains("[APP]"), "{found}");
+        assert!(lines[2].contains("-f -W \"archer2 ") && lines[4].ends_with("(compgen -f \"${cur}\"))"), "{found}");
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use crate::app::Equation;
-use crate::config::{ConfigError, Document, Override};
+use crate::config::{ConfigError, Document, Override, json_schema};
 
 use super::axis::over;
 use super::{Asked, Axis, values};
@@ -104,6 +104,11 @@ struct StudyForm {
 }
 
 impl StudyFile {
+    /// Returns the JSON Schema of study files.
+    pub fn schema() -> serde_json::Value {
+        json_schema::<StudyForm>("study of mcpsim")
+    }
+
     /// Returns true if `document` is a study file: it names an application, but is not an application itself.
     pub fn is_in(document: &Document) -> bool {
         document.table().get("app").is_some_and(Value::is_str)

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::config::{ConfigError, Document, Override};
+use crate::config::{ConfigError, Document, Override, json_schema};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
 use super::{
@@ -112,6 +112,11 @@ impl Platform {
 }
 
 impl PlatformSource {
+    /// Returns the JSON Schema of platform files.
+    pub fn schema() -> serde_json::Value {
+        json_schema::<PlatformFile>("platform of mcpsim")
+    }
+
     /// Applies those `overrides` whose key begins with `platform` to `document`, and creates the platform.
     ///
     /// An override of a level's `latency`, `bandwidth`, `send_overhead`, `recv_overhead`, `gap`, `copy_bandwidth` or

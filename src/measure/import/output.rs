@@ -1,11 +1,13 @@
 //! Parser of benchmark output: output of benchmark programs, alone or in the log of a job, and CSV with named columns.
 
 use mcpsim_core::config::ConfigError;
+use mcpsim_core::platform::Level;
 
 use super::named;
 use super::section::Section;
 use super::table::{Benchmark, BenchmarkTable, TableLines};
 use super::{imb, osu};
+use crate::{SampleSeries, Samples, Test};
 
 /// Tables in a benchmark file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +37,21 @@ impl BenchmarkOutput {
             });
         }
         Ok(output)
+    }
+
+    /// Returns the ping-pongs of one pair of processes as samples of a network level.
+    pub fn samples(&self, level: Level) -> Samples {
+        let tables = self.tables.iter().filter(|table| table.benchmark == Benchmark::PingPong && !table.together);
+        let rows = tables.flat_map(|table| &table.rows);
+        let series = |&(bytes, seconds): &(u64, f64)| SampleSeries {
+            level: Some(level),
+            test: Test::PingPong,
+            bytes,
+            load: 1,
+            count: 2,
+            seconds: vec![seconds],
+        };
+        Samples { series: rows.map(series).collect(), ..Samples::default() }
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use toml::Table;
 
-use crate::config::{ConfigError, Document, Override};
+use crate::config::{ConfigError, Document, Override, json_schema};
 
 use super::super::axis::over;
 use super::super::file::leaves;
@@ -191,6 +191,11 @@ fn once() -> f64 {
 }
 
 impl Case {
+    /// Returns the JSON Schema of case files.
+    pub fn schema() -> serde_json::Value {
+        json_schema::<Form>("validation case of mcpsim")
+    }
+
     /// Reads the validation case in `document`. `folder` is the default name of the case.
     ///
     /// # Errors
