@@ -92,25 +92,25 @@ pub fn is_null_delete(function: usize) -> bool {
 }
 
 /// A table of constants without differences.
-type Identity = [(c_int, c_int); 0];
+type SameConstants = [(c_int, c_int); 0];
 
-pub const RANKS: Identity = [];
-pub const TAGS: Identity = [];
-pub const COMPARISONS: Identity = [];
-pub const THREADS: Identity = [];
-pub const TOPOLOGIES: Identity = [];
-pub const KEYVALS: Identity = [];
-pub const ORDERS: Identity = [];
-pub const DISTRIBUTIONS: Identity = [];
-pub const DISTRIBUTION_ARGUMENTS: Identity = [];
-pub const COMBINERS: Identity = [];
-pub const TYPECLASSES: Identity = [];
-pub const SPLIT_TYPES: Identity = [];
-pub const LOCKS: Identity = [];
-pub const FLAVOURS: Identity = [];
-pub const MODELS: Identity = [];
-pub const LAST_CODES: Identity = [];
-pub const ERRORS: Identity = [];
+pub const RANKS: SameConstants = [];
+pub const TAGS: SameConstants = [];
+pub const COMPARISONS: SameConstants = [];
+pub const THREADS: SameConstants = [];
+pub const TOPOLOGIES: SameConstants = [];
+pub const KEYVALS: SameConstants = [];
+pub const ORDERS: SameConstants = [];
+pub const DISTRIBUTIONS: SameConstants = [];
+pub const DISTRIBUTION_ARGUMENTS: SameConstants = [];
+pub const COMBINERS: SameConstants = [];
+pub const TYPECLASSES: SameConstants = [];
+pub const SPLIT_TYPES: SameConstants = [];
+pub const LOCKS: SameConstants = [];
+pub const FLAVOURS: SameConstants = [];
+pub const MODELS: SameConstants = [];
+pub const LAST_CODES: SameConstants = [];
+pub const ERRORS: SameConstants = [];
 pub const ASSERTIONS: [(c_int, c_int); 5] = [
     (standard::MPI_MODE_NOCHECK, standard::MPI_MODE_NOCHECK),
     (standard::MPI_MODE_NOSTORE, standard::MPI_MODE_NOSTORE),
