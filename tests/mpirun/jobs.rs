@@ -1,11 +1,11 @@
-//! Several jobs in two host processes: described applications, a trace and a real program.
+//! Several jobs in two host processes: described applications and a trace.
 
 use std::fs;
 
 use serde_json::Value;
 
 use super::hosts::{HostMpi, host_mpis};
-use super::real::{compile, directory, told};
+use super::real::{directory, told};
 
 /// Returns the Outcome of a run in this number of processes, without its data about the host.
 fn outcome(mpi: &HostMpi, processes: u32, line: &str) -> Value {
@@ -29,14 +29,8 @@ fn jobs_in_two_processes_are_those_in_one() {
     let described = here.join("a.toml").display().to_string();
     let trace = here.join("a.trace").display().to_string();
     assert_eq!(mpi.run(1, &format!("--nct 4,1,1 --quiet --record {trace} {described}")).code, Some(0));
-    let source = "#include <mpi.h>\nint main(int c, char **v) { int x = 1, y; MPI_Init(&c, &v);\
-                  MPI_Allreduce(&x, &y, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); return MPI_Finalize(); }\n";
-    fs::write(here.join("sum.c"), source).unwrap();
-    let program = here.join("sum");
-    compile(&here.join("sum.c"), "", &program).unwrap_or_else(|error| panic!("{error}"));
-    let program = program.display();
     let jobs = format!(
-        "--job {described}:hosts=0-1:cores=0 --job {trace}:cores=1 --job {program}:ranks=2:hosts=2-3:cores=0:start=3us"
+        "--job {described}:hosts=0-1:cores=0 --job {trace}:cores=1 --job {described}:ranks=2:hosts=2-3:cores=0:start=3us"
     );
     let [one, two] = [1, 2].map(|processes| outcome(mpi, processes, &jobs));
     assert_eq!(one, two);
