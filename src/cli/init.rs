@@ -47,11 +47,11 @@ enum InitKind {
 }
 
 /// Question about a value of a template: placeholder, question, default answer.
-type Question = (&'static str, &'static str, &'static str);
+type InitQuestion = (&'static str, &'static str, &'static str);
 
 impl InitKind {
     /// Returns the template, its questions, and the command to try next.
-    fn template(self) -> (&'static str, &'static [Question], &'static str) {
+    fn template(self) -> (&'static str, &'static [InitQuestion], &'static str) {
         match self {
             InitKind::Machine => (
                 include_str!("init/machine.toml"),
