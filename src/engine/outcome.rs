@@ -163,8 +163,7 @@ pub struct Outcome {
     /// Complete configuration of the run; omitted from the results of studies.
     #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
     pub config: serde_json::Value,
-    /// Host resources that the run used. Only this field may differ between runs with the same configuration. The field
-    /// is omitted from the results of studies.
+    /// Host resources of the run, omitted from the results of studies. Only this field may differ between equal runs.
     #[serde(default, skip_serializing_if = "HostUse::is_none")]
     pub host: HostUse,
 }
