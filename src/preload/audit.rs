@@ -66,7 +66,7 @@ pub unsafe extern "C" fn la_objsearch(name: *const c_char, _: *mut usize, _: c_u
     let found = match replacement(file) {
         _ if !file.starts_with(b"libmpi") => None,
         // A program that loads libraries itself may try those that are not installed.
-        Some(index) if !is_replaced(index) && !(is_candidate && path.exists()) => None,
+        Some(index) if !(is_replaced(index) || is_candidate && path.exists()) => None,
         None if is_candidate => soname::of(path).and_then(|own| replacement(&own)),
         found => found,
     };
