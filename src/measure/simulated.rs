@@ -228,7 +228,7 @@ impl Simulated<'_> {
         }
         let comm = CommMember::new(0, self.rank, Group::Strided { first: 0, stride: 1, size: self.members });
         let call = CollectiveCall { collective, comm, root, sizes, algorithm: None };
-        let cost = DataCost::of_machine(&self.platform, self.memory);
+        let cost = DataCost::of_machine(self.platform, self.memory);
         self.collectives += 1;
         let runner =
             Runner::new((call, CallForm::Blocking), &self.platform.collectives, cost, self.collectives, NoData);

@@ -240,7 +240,6 @@ mod tests {
 
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields, rename_all = "snake_case")]
-    #[expect(dead_code, reason = "only the schema of the type is read")]
     enum Color {
         Red,
         LightBlue,
