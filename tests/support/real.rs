@@ -248,9 +248,12 @@ impl RealMpi {
         let compiler = self.compiler.replace("mpicc", if self.is_open_mpi { "mpif90" } else { "mpifort" });
         let path = env::var_os("PATH")?;
         env::split_paths(&path).find(|directory| directory.join(&compiler).is_file())?;
-        let ran = limited(
-            Command::new(&compiler).args(["-O1", "-w", "-fallow-argument-mismatch", "-o"]).args([program, source]),
-        );
+        let flags = ["-O1", "-w", "-fallow-argument-mismatch", "-o"];
+        let mut command = Command::new(&compiler);
+        command.args(flags).args([program, source]);
+        // Files of modules belong beside the program, not in the working directory.
+        command.arg("-J").arg(program.parent().unwrap_or(Path::new(".")));
+        let ran = limited(&command);
         Some(match ran.code {
             Some(0) => Ok(()),
             _ => Err(told(&format!("{compiler} {}", source.display()), &ran)),
