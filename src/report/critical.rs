@@ -54,8 +54,8 @@ mod tests {
         let source = StepSource { operation: Some("MPI_Send".to_owned()), line: Some("heat2d.c:88".to_owned()) };
         let share = PathShare { own: SimSpan::from_us(5), messages: SimSpan::ZERO };
         let site = SiteShare { site: "MPI_Send in main at heat2d.c:88".to_owned(), source, share };
-        assert_eq!(site.label(), "MPI_Send at heat2d.c:88");
-        assert_eq!(site.computing_before().label(), "computing before MPI_Send at heat2d.c:88");
+        assert_eq!(site.label(), "MPI_Send in main at heat2d.c:88");
+        assert_eq!(site.computing_before().label(), "computing before MPI_Send in main at heat2d.c:88");
     }
 
     #[test]

@@ -225,8 +225,8 @@ mod tests {
         let text = what_if(&outcome);
         let words: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         assert!(words[1].starts_with("computing, memory bandwidth doubled 90.00 ms"), "{text}");
-        assert!(words[1].contains("90.00 ms 10.0% 90.00 ms 10.0%") && !words[1].contains("bound"), "{text}");
-        assert!(words[2].ends_with("40.00 ms 4.4% bound"), "{text}");
+        assert!(words[1].contains("90.00 ms 9.7% 90.00 ms 9.7%") && !words[1].contains("bound"), "{text}");
+        assert!(words[2].ends_with("40.00 ms 4.3% bound"), "{text}");
         assert!(words[3].contains("-7.000 ms -0.8%") && words[3].ends_with("bound"), "{text}");
         assert!(words[4].starts_with("bound: the path changes"), "{text}");
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");

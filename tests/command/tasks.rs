@@ -485,7 +485,7 @@ fn a_manager_that_unfolds_early_is_faster_and_holds_more_fragments() {
     assert!(told.stdout.contains("unfold in-turn, batch 50, unfolding 191 us"), "{}", told.stdout);
     // The names of the managers are too long for the figure, but their times are shown.
     let figure = std::fs::read_to_string(desk.path().join("figures/tasks-stages.svg")).unwrap();
-    let time = format!("…: {:.2} s\"", time(late));
+    let time = format!("…: {:.2} s<", time(late));
     assert!(figure.contains(&time), "{time}");
     desk.write("other.toml", "name = \"other\"\napp = \"main.toml\"\n[vary]\nplatform.nct = [\"1,1,1\"]\n");
     desk.write("main.toml", "main = []");

@@ -30,7 +30,7 @@ fn a_machine_compared_with_half_its_speed_is_scaled_by_two() {
     let table: toml::Table = text.parse().unwrap();
     let seconds = table["seconds"].as_table().unwrap();
     assert_eq!(table["machine"].as_str(), Some("there"));
-    assert!(seconds.len() == 5 && seconds.values().all(|seconds| seconds.as_float().unwrap() > 0.0), "{text}");
+    assert!(seconds.len() == 6 && seconds.values().all(|seconds| seconds.as_float().unwrap() > 0.0), "{text}");
     let ran = measure(directory.path(), "--compute --force --against there.toml");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let factor = ran.stdout.lines().find_map(|line| line.strip_prefix("scale_factor = ")).unwrap();

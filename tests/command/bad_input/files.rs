@@ -341,9 +341,9 @@ fn deadlocks_show_who_waits_for_whom() {
         ),
         (
             "main = [{ if = \"rank == 0\", then = [{ bcast = { bytes = 8, root = 1 } }], else = [{ reduce = { bytes = 8, root = 1 } }] }]",
-            "  rank  waits in     since  for\n     \
-             0  bcast          0 s  a message from rank 1, tag 1\n     \
-             1  reduce    1.333 ns  a message from rank 0, tag 2\n\n  \
+            "  rank  waits in   since  for\n     \
+             0  bcast        0 s  a message from rank 1, tag 1\n     \
+             1  reduce    800 ps  a message from rank 0, tag 2\n\n  \
              rank  at\n     \
              0  main[0].then[0] of a.toml:1\n     \
              1  main[0].else[0] of a.toml:1\n  \
