@@ -234,6 +234,8 @@ mod tests {
             kernel.run();
             assert!(kernel.work > 0.0 && (kernel.run)(&mut kernel.data).is_finite(), "{}", kernel.name);
         }
+        let wide = wide::multiply_add_wide(&mut [1.0]);
+        assert!((wide - 12.0).abs() < 1e-3, "{wide}");
         // The stencil maps a grid of ones to ones; the triad maps ones to slightly more than one.
         assert_eq!(stencil(&mut vec![1.0; 2 * EDGE * EDGE * EDGE]), 1.0);
         assert_eq!(triad(&mut [0.0, 2.0, 1.0]), 2.0 + 1e-9);
