@@ -20,9 +20,10 @@ fn outcome(line: &str, json: &Path) -> Result<Value, String> {
     Ok(outcome)
 }
 
-/// Returns the sum of all numbers in `value`.
+/// Returns the sum of all parts in `value`. Waiting for memory is a part of computing, so it does not count again.
 fn sum(value: &Value) -> u64 {
-    value.as_object().map_or_else(|| value.as_u64().unwrap(), |members| members.values().map(sum).sum())
+    let Some(members) = value.as_object() else { return value.as_u64().unwrap() };
+    members.iter().filter(|(key, _)| *key != "memory_ps").map(|(_, value)| sum(value)).sum()
 }
 
 /// Option that determines the cost of code, and number of workers of the recorded run.
