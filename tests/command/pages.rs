@@ -83,7 +83,7 @@ fn a_page_shows_in_a_browser_what_was_predicted() {
          <th scope=\"col\">saves</th><th scope=\"col\">share</th></tr></thead><tbody>\
          <tr><td>inter-node</td><td class=\"text\">without contention</td>",
         "<td>inter-node</td><td>+57.1%</td><td>+114.2%</td><td>+285.5%</td>",
-        "reduction 93.33 ns",
+        "reduction 88.00 ns",
         "intra-CMP latency 2.000 us",
         "id=\"matrix-picture\"",
         "0 s to 2.912 ms, ranks 0 to 15",
