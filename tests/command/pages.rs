@@ -97,7 +97,7 @@ fn a_page_shows_in_a_browser_what_was_predicted() {
     }
     let script = "
         const line = of('timeline-picture'), matrix = of('matrix-picture'), range = () => of('timeline-range').textContent;
-        found.messages = of('timeline-messages').textContent;
+        press('all'); found.messages = of('timeline-messages').textContent;
         press('nearer'); found.near = range();
         line.dispatchEvent(new KeyboardEvent('keydown', { key: '0' })); found.all = range();
         line.dispatchEvent(new KeyboardEvent('keydown', { key: ']' })); found.few = range();
