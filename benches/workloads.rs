@@ -11,7 +11,7 @@ use serde_json::Value;
 use runs::{ALLTOALL, Asked, HALO, HALO_8_KIB, HALO_65536, HALO_1048576, Work, median, rate};
 
 /// Rows of the table, each with its goals: millions of messages per second, and the greatest number of bytes per rank.
-const ROWS: [(Work, &str); 10] = [
+const ROWS: [(Work, &str); 14] = [
     (
         Work {
             name: "ring, 1024 ranks, 8 B, one token",
@@ -39,6 +39,40 @@ const ROWS: [(Work, &str); 10] = [
             options: "--nct 256,2,8 workloads/jacobi3d.toml --set app.n=512 --set app.iterations=60",
         },
         "",
+    ),
+    (
+        Work {
+            name: "alltoall, 64 nodes of a 4:1 tree",
+            options: "--nct 64,1,16 --ranks 64 --ranks-per-node 1 workloads/alltoall.toml --set app.iterations=20 \
+                --set app.bytes=100000 --set platform.collectives.alltoall=[{algorithm=\"pairwise\"}] \
+                --set platform.network={topology=\"fat_tree\",down=[16,4],up=[4],bandwidth=\"12.5GB/s\"}",
+        },
+        ">= 0.2",
+    ),
+    (
+        Work {
+            name: "the same, 16 ranks per node",
+            options: "--nct 64,1,16 workloads/alltoall.toml --set app.iterations=1 --set app.bytes=100000 \
+                --set platform.collectives.alltoall=[{algorithm=\"pairwise\"}] \
+                --set platform.network={topology=\"fat_tree\",down=[16,4],up=[4],bandwidth=\"12.5GB/s\"}",
+        },
+        ">= 1",
+    ),
+    (
+        Work {
+            name: "halo, 4096 nodes, 3-level fat tree",
+            options: "--nct 4096,1,1 workloads/halo3d.toml --set app.bytes=8KiB \
+                --set platform.network={topology=\"fat_tree\",down=[16,16,16],up=[16,16],bandwidth=\"12.5GB/s\"}",
+        },
+        ">= 0.1",
+    ),
+    (
+        Work {
+            name: "halo, 65536 nodes, dragonfly",
+            options: "--nct 65536,1,1 workloads/halo3d.toml --set app.iterations=1 --set platform.network={topology=\
+                \"dragonfly\",groups=256,switches=16,nodes_per_switch=16,bandwidth=\"12.5GB/s\"}",
+        },
+        "< 122 KB",
     ),
 ];
 
