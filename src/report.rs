@@ -57,8 +57,9 @@ pub use deadlock::failure;
 pub use export::{end_json, json, profile_csv};
 pub use exported::{Exported, RUN_OR_STUDY};
 pub use figures::{
-    Figure, beside_figures, clusters_figure, figures, group_figures, measured_figures, model_figures,
-    regression_figure, revision_figures, task_figures, tuning_figures, validation_figures, values_figure,
+    Figure, MOST_DRAWN_SWITCHES, beside_figures, clusters_figure, figures, group_figures, machine_figures,
+    measured_figures, model_figures, regression_figure, revision_figures, task_figures, tuning_figures,
+    validation_figures, values_figure,
 };
 pub use functions::calls_csv;
 pub use gates::{gates_junit, gates_markdown, gates_summary};

@@ -6,6 +6,7 @@ mod baseline;
 mod conditions;
 mod effects;
 mod file;
+mod host_list;
 mod ideal;
 mod import;
 mod level;
@@ -23,6 +24,7 @@ mod partition;
 mod placement;
 mod places;
 mod protocol;
+mod rank_file;
 mod rates;
 mod rules;
 mod selection;
@@ -36,6 +38,7 @@ pub use baseline::{Baseline, BaselineLink};
 pub use conditions::{Conditions, ProgressEngine};
 pub use effects::Effect;
 pub use file::PlatformSource;
+pub use host_list::expand as expand_hosts;
 pub use import::{ImportedPlaces, import_places};
 pub use level::{Level, Site};
 pub use link::{Contention, Link, LoadColumn, Row};
@@ -47,8 +50,8 @@ pub use nodes::NodeFactors;
 pub use noise::{NetworkNoise, Noise, NoiseDistribution, Spread, SystemNoise};
 pub use occupancy::{Copies, InNodeTransport, Occupancy, Rails, Tolerance};
 pub use overview::{
-    LayerOverview, LeastMost, MessageCosts, NetworkOverview, OVERVIEW_SIZES, PairOverview, PassedResource, PlaceCosts,
-    PlaceOverview, PlatformOverview, RouteResource,
+    DrawnCable, DrawnSwitch, LayerOverview, LeastMost, MachineDrawing, MessageCosts, NetworkOverview, OVERVIEW_SIZES,
+    PairOverview, PassedResource, PlaceCosts, PlaceOverview, PlatformOverview, RouteResource,
 };
 pub use pairs::{NO_CLASS, PairClasses};
 pub use partition::Partition;

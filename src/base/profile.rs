@@ -25,7 +25,7 @@ mod what_if;
 pub use blocks::BlockUse;
 pub use code_scatter::{CodeTimes, HostNoise, MOST_RANKS, SiteScatter};
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse, OtherAlgorithm};
-pub use contention::{ContentionLevels, ContentionParts, Resource};
+pub use contention::{ContentionLevels, ContentionParts, Resource, UplinkContention, UplinkKind};
 pub use copies::CopyUse;
 pub use critical::{CriticalPath, PathShare, RankShare, SiteShare, StepSource};
 pub use efficiency::{Efficiencies, LatencyTolerance};

@@ -9,5 +9,5 @@ mod text;
 mod time;
 
 pub use quantity::{Bandwidth, Bytes, Rate};
-pub use text::{UnitError, parse_number_with_unit, signed, split_quantity};
+pub use text::{UnitError, counted, parse_number_with_unit, signed, split_quantity};
 pub use time::{SimSpan, SimTime, picoseconds};

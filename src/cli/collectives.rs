@@ -161,7 +161,7 @@ pub(super) fn collectives(args: &CollectivesArgs) -> Result<(), Failure> {
         Some("block") => Placement::Block,
         Some("cyclic") => Placement::Cyclic,
         Some("socket") => Placement::Socket,
-        _ => Placement::read(&args.placement)?,
+        _ => Placement::Explicit(Placement::read_on(&args.placement, shape, &platform.places)?),
     };
     let sites = placement.sites_by_threads(shape, platform.core.threads.count(), ranks, args.oversubscribe);
     let sites = sites.map_err(|error| Failure::bad_input(error.to_string()))?;

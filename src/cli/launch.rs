@@ -94,10 +94,10 @@ impl RunMessage {
     pub fn of(run: &Resolved, recorded: bool, tagged: bool) -> Result<RunMessage, Failure> {
         let mut tables = run.portable_tables();
         let sites = match &run.settings.placement {
-            PlacementChoice::File(path) => match Placement::read(path)? {
-                Placement::Explicit(sites) => Some(sites),
-                Placement::Block | Placement::Cyclic | Placement::Socket => None,
-            },
+            PlacementChoice::File(path) => {
+                let machine = &run.platform.platform;
+                Some(Placement::read_on(path, machine.shape, &machine.places)?)
+            }
             _ => None,
         };
         if let (Some(_), Some(run)) = (&sites, tables.get_mut("run").and_then(toml::Value::as_table_mut)) {

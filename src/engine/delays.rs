@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use mcpsim_base::platform::Level;
-use mcpsim_base::profile::Resource;
+use mcpsim_base::profile::{Resource, UplinkKind};
 use mcpsim_base::units::SimSpan;
 
 /// Delays of a transfer by resource. The struct is small, because each message in flight has such a struct.
@@ -25,7 +25,7 @@ pub(super) struct Delays {
 }
 
 /// Maximum number of resources that delay a transfer after its head has left: the adapters of sender and receiver, the
-/// duplex capacity and uplinks, or a core and its caches and memory.
+/// duplex capacity and an uplink, or a core and its caches and memory.
 const MOST: usize = 4;
 
 impl Delays {
@@ -37,9 +37,14 @@ impl Delays {
     /// Adds a delay of the transfer by the resource `by` after the head left.
     pub fn and(mut self, by: Resource, span: SimSpan) -> Self {
         if span > SimSpan::ZERO {
-            let of = self.of.iter().position(|of| of.is_none_or(|of| of == by)).expect("few hold up a transfer");
-            self.of[of] = Some(by);
-            self.after[of] += span;
+            // A transfer that more resources delay than there is room for charges the last of them.
+            match self.of.iter().position(|of| of.is_none_or(|of| of == by)) {
+                Some(of) => {
+                    self.of[of] = Some(by);
+                    self.after[of] += span;
+                }
+                None => self.after[MOST - 1] += span,
+            }
         }
         self
     }
@@ -80,11 +85,11 @@ impl Delays {
         let mut parts = [SimSpan::ZERO; Resource::ALL.len()];
         for (of, part) in self.of.into_iter().zip(self.after) {
             if let Some(of) = of {
-                parts[of as usize] += part;
+                parts[of.index()] += part;
             }
         }
         if let Some(by) = self.by {
-            parts[by as usize] += self.before;
+            parts[by.index()] += self.before;
         }
         let all = parts.iter().map(|part| u128::from(part.as_ps())).sum::<u128>();
         let limit = u128::from(contention.as_ps());
@@ -102,14 +107,16 @@ impl Delays {
 
 /// Contention of a path by resource and level. Within a node the resources are cores, caches, memory, and links between
 /// CMPs, and the adapter: a message passes both of its directions, which count as one resource. Between nodes the
-/// resources are cores and adapters. The last two elements concern computing blocks: the time that they wait for memory,
-/// and the time that twice the memory bandwidth would save.
+/// resources are cores, adapters, and the kinds of uplinks. Two elements concern computing blocks: the time that they wait
+/// for memory, and the time that twice the memory bandwidth would save.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Charges([SimSpan; 17]);
+pub(super) struct Charges([SimSpan; UPLINKS + UplinkKind::COUNT]);
 
 /// Places of the times of computing blocks in [`Charges`].
-const WAITED: usize = 15;
-const SAVED: usize = 16;
+const WAITED: usize = 14;
+const SAVED: usize = 15;
+/// Place of the first kind of uplinks in [`Charges`].
+const UPLINKS: usize = 16;
 
 impl Charges {
     fn place(level: Level, resource: Resource) -> Option<usize> {
@@ -124,13 +131,13 @@ impl Charges {
             Resource::AdapterOut | Resource::AdapterIn | Resource::Duplex | Resource::Gap
                 if level != Level::InterNode =>
             {
-                Some(13 + level as usize)
+                Some(12 + level as usize)
             }
             Resource::AdapterOut => between(1),
             Resource::AdapterIn => between(2),
             Resource::Duplex => between(3),
             Resource::Gap => between(4),
-            Resource::Uplink => (level == Level::InterNode).then_some(12),
+            Resource::Uplink(kind) => (level == Level::InterNode).then_some(UPLINKS + kind.index()),
         }
     }
 

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use mcpsim_base::platform::{Level, Platform, Row, Site};
-use mcpsim_base::profile::{LinkTraffic, LinkUse, RecordedLoad, SharedKind, Uses};
+use mcpsim_base::profile::{LinkTraffic, LinkUse, RecordedLoad, SharedKind, UplinkKind, Uses};
 use mcpsim_base::rank::{Rank, RequestId};
 use mcpsim_base::units::{Bytes, SimTime};
 
@@ -30,7 +30,7 @@ use super::resource::flows::{
 };
 use super::state::{MatchedReceive, TargetRank};
 use super::transport::Batch;
-use transfers::WIRE;
+use transfers::wire;
 pub(super) use transfers::{PendingService, Transfer, TransferConsumer, TransferOutcome};
 
 /// The end of the message is known.
@@ -52,7 +52,7 @@ pub(super) struct Fair {
     /// What held up those that have ended without a receive, by ticket.
     late: Vec<Delays>,
     /// Losses of the bundles of transfers at uplinks when the transfers started, by ticket; empty without uplinks.
-    lost_at_uplinks: Vec<i128>,
+    lost_at_uplinks: Vec<[i128; UplinkKind::COUNT]>,
     /// Blocking receives that wait for the end of their message's flow, by ticket.
     awaited: Vec<Option<MatchedReceive>>,
     /// Messages to be served, receiver and sender, of which an earlier one of the pair has no end yet.
@@ -209,12 +209,12 @@ impl Fair {
 
     /// Records the losses of the bundle of a transfer at the start of the transfer.
     fn starts_with(&mut self, ticket: u32, lost: LostBytes) {
-        let [out, into, duplex, uplinks] = lost.0;
+        let [out, into, duplex, uplinks @ ..] = lost.0;
         self.transfer(ticket).lost = [out, into, duplex];
         if self.flows.as_ref().is_some_and(Flows::has_uplinks) {
             let at = ticket as usize;
             if at >= self.lost_at_uplinks.len() {
-                self.lost_at_uplinks.resize(at + 1, 0);
+                self.lost_at_uplinks.resize(at + 1, [0; UplinkKind::COUNT]);
             }
             self.lost_at_uplinks[at] = uplinks;
         }
@@ -223,7 +223,7 @@ impl Fair {
     /// Returns the delays of the transfer of an ended flow.
     pub fn held_up(&self, flow: &EndedFlow) -> Delays {
         let at = flow.ticket as usize;
-        self.open[at].held_up(flow, self.lost_at_uplinks.get(at).copied().unwrap_or(0))
+        self.open[at].held_up(flow, self.lost_at_uplinks.get(at).copied().unwrap_or_default())
     }
 
     /// Lets a blocking receive wait for the end of the transfer with this ticket.
@@ -338,7 +338,7 @@ impl LogicalProcess<'_> {
             FlowStart::Ends(end, part) => {
                 fair.forget(ticket);
                 let longer = end.since(head).saturating_sub(alone);
-                (TransferOutcome::Ends(end), part.map_or(delays, |part| delays.and(WIRE[part], longer)))
+                (TransferOutcome::Ends(end), part.map_or(delays, |part| delays.and(wire(part), longer)))
             }
             FlowStart::Goes(lost) => {
                 fair.starts_with(ticket, lost);

@@ -11,7 +11,7 @@ use mcpsim_base::profile::{
     AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
     HostNoise, KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse,
     OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline,
-    TimerSums, UnreceivedMessage, UnwaitedRequests, WhatIf,
+    TimerSums, UnreceivedMessage, UnwaitedRequests, UplinkContention, WhatIf,
 };
 use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
 
@@ -76,6 +76,9 @@ pub struct Outcome {
     /// Contention on the critical path by resource, if messages share resources over time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<ContentionLevels>,
+    /// Contention on the critical path by kind of uplink or link; only kinds with contention.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uplink_contention: Vec<UplinkContention>,
     /// Utilisation of the resources that messages share over time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub utilisation: Vec<ResourceUse>,
@@ -401,6 +404,7 @@ mod tests {
         let totals = Totals { count: 1, bytes: 2 };
         let parts = TimeParts { compute: span(5), ..TimeParts::default() };
         let share = PathShare { own: span(4), messages: span(6) };
+        let what_if = WhatIf { exact: Some(SimTime::from_ps(3)), ..WhatIf::new(None, Change::LatencyHalved, span(2)) };
         let mut outcome = Outcome {
             mcpsim: "0.1.0".to_owned(),
             predicted: SimTime::from_ps(u64::MAX / 3),
@@ -434,13 +438,9 @@ mod tests {
             collectives: Vec::new(),
             other_algorithms: None,
             path: PathParts { imbalance: span(9), ..PathParts::default() },
-            what_if: vec![WhatIf {
-                level: Some(mcpsim_base::platform::Level::InterNode),
-                change: Change::LatencyHalved,
-                saved: span(2),
-                exact: Some(SimTime::from_ps(3)),
-            }],
+            what_if: vec![what_if],
             contention: None,
+            uplink_contention: Vec::new(),
             links: None,
             load_over_time: None,
             utilisation: Vec::new(),

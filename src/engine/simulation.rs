@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use mcpsim_base::platform::{Platform, Site};
 use mcpsim_base::profile::{
     CodeTimes, HostNoise, Intervals, LatencyTolerance, LoadOverTime, NetworkUse, PathParts, TaskAnalysis, TaskLog,
-    TimeParts, Timeline, Uses, WhatIf,
+    TimeParts, Timeline, Uses,
 };
 use mcpsim_base::rank::{Mailboxes, Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -339,7 +339,7 @@ impl<'a> Simulation<'a> {
         let start = last.map_or(SimTime::ZERO, |(_, rank, _)| self.start_of(rank));
         let mut path = path_parts(last, start, &computing);
         path.imbalance += SimSpan::from_ps(start.as_ps());
-        let (contention, saved_by_memory) = self.causes(&mut path, charges);
+        let causes = self.causes(&mut path, charges);
         let smallest = |level| self.platform.link(level).rows()[0].latency;
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path);
@@ -370,10 +370,9 @@ impl<'a> Simulation<'a> {
             collectives: collectives.rows(times.len() as u64),
             other_algorithms: None,
             path,
-            what_if: WhatIf::all(&path, (contention.as_ref(), saved_by_memory), |level| {
-                self.platform.link(level).contention()
-            }),
-            contention,
+            what_if: causes.what_if(&path, self.platform),
+            contention: causes.contention,
+            uplink_contention: causes.uplinks,
             shares_changed: passed.changed(|level| self.platform.link(level).contention()),
             links: uses.as_ref().and_then(|uses| {
                 let network = self.platform.places.network.as_ref()?;

@@ -12,6 +12,7 @@ mod curves;
 mod font;
 mod frame;
 mod groups;
+mod machine;
 mod matrix;
 mod measured;
 mod models;
@@ -35,6 +36,7 @@ mod validation;
 
 pub use canvas::Figure;
 pub use groups::group_figures;
+pub use machine::{MOST_DRAWN_SWITCHES, machine_figures};
 pub use measured::{beside_figures, measured_figures};
 pub use models::model_figures;
 pub use pairs::{clusters_figure, values_figure};

@@ -34,7 +34,8 @@ pub(super) fn links(outcome: &Outcome) -> String {
 }
 
 /// Returns a CSV table of the loads of resources over time: a row per resource and span. `None` if the run did not
-/// record loads.
+/// record loads. A row `path contention` has the part of the predicted time that the critical path waits for a kind of
+/// link.
 pub fn load_csv(outcome: &Outcome) -> Option<String> {
     let load = outcome.load_over_time.as_deref()?;
     let (span, end) = (load.span.as_seconds(), outcome.predicted_s);
@@ -51,6 +52,10 @@ pub fn load_csv(outcome: &Outcome) -> Option<String> {
     }
     for of in &load.links {
         rows(&of.link, &of.layer, "link", &of.load);
+    }
+    for of in &outcome.uplink_contention {
+        let part = of.contention.as_seconds() / end;
+        text.push_str(&format!("all,{},path contention,0e0,{end:e},{part}\n", quoted(&of.kind)));
     }
     Some(text)
 }

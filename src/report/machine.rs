@@ -87,7 +87,7 @@ fn places(machine: &PlatformOverview) -> String {
             text(place.uplink_bandwidth),
         ]);
     }
-    table.render()
+    table.without_empty_columns().render()
 }
 
 fn network(network: &NetworkOverview) -> String {
@@ -98,7 +98,7 @@ fn network(network: &NetworkOverview) -> String {
     }
     format!(
         "{}  switches: {}; nodes: {}; links add at most {} to the latency\n",
-        table.render(),
+        table.without_empty_columns().render(),
         count(network.switches.into()),
         count(network.nodes.into()),
         network.longest
@@ -163,7 +163,7 @@ fn route(pair: &PairOverview) -> String {
             self::text(passed.cache),
         ]);
     }
-    text.push_str(&table.render());
+    text.push_str(&table.without_empty_columns().render());
     text
 }
 

@@ -27,10 +27,11 @@ const CHARGED: [ChargedPart; 10] = [
     ("  cache", |parts| parts.cache),
     ("  memory", |parts| parts.memory),
     ("  between CMPs", |parts| parts.interconnect),
-    ("  uplinks", |parts| parts.uplink),
+    (UPLINKS, |parts| parts.uplink),
     (OTHER, |parts| parts.other),
 ];
 const OTHER: &str = "  other";
+const UPLINKS: &str = "  uplinks";
 
 /// Time that computing blocks wait for memory. The time is contained in the rows before this one.
 const MEMORY: &str = "  waiting for memory";
@@ -91,6 +92,14 @@ pub(super) fn parts(outcome: &Outcome) -> String {
                 }
                 let cells = charged.iter().filter(|(used, _)| *used).map(|(_, parts)| cell(part(parts)));
                 row(name, time, cells.collect());
+                if name == UPLINKS && outcome.uplink_contention.len() > 1 {
+                    for of in &outcome.uplink_contention {
+                        let far = |level| if level == Level::InterNode { of.contention } else { SimSpan::ZERO };
+                        let levels = Level::ALL.into_iter().zip(&charged).filter(|(_, (used, _))| *used);
+                        let cells = levels.map(|(level, _)| cell(far(level)));
+                        row(&format!("    {}", of.kind), of.contention, cells.collect());
+                    }
+                }
             }
         }
     }
@@ -108,7 +117,14 @@ const LEAST: f64 = 0.0005;
 pub(super) fn what_if(outcome: &Outcome) -> String {
     let predicted = outcome.predicted.as_ps() as f64;
     let part = |what: &WhatIf| share(what.saved.as_ps() as f64, predicted);
-    if !outcome.what_if.iter().any(|what| part(what) >= LEAST) {
+    // Only a simulation can tell the saving of some modifications.
+    let exact_part = |what: &WhatIf| {
+        let exact = what.exact.map_or(predicted, |exact| exact.as_ps() as f64);
+        share((predicted - exact).abs(), predicted)
+    };
+    let is_unknown = |what: &WhatIf| what.saved == SimSpan::ZERO;
+    let is_listed = |what: &&WhatIf| part(what) >= LEAST || (is_unknown(what) && exact_part(what) >= LEAST);
+    if !outcome.what_if.iter().any(|what| is_listed(&what)) {
         return String::new();
     }
     let exact = outcome.what_if.iter().any(|what| what.exact.is_some());
@@ -123,9 +139,16 @@ pub(super) fn what_if(outcome: &Outcome) -> String {
     let mut table = Table::new(if exact { &columns } else { &columns[..3] });
     let names = level_names(outcome);
     let mut bounds = false;
-    for what in outcome.what_if.iter().filter(|what| part(what) >= LEAST) {
+    for what in outcome.what_if.iter().filter(is_listed) {
         let of = what.level.map_or("computing,", |level| names[level as usize]);
-        let first = [format!("{of} {}", change(what.change)), what.saved.to_string(), percent(part(what))];
+        let changed = match &what.links {
+            Some(kind) => format!("{of} {kind} doubled"),
+            None => format!("{of} {}", change(what.change)),
+        };
+        let first = match is_unknown(what) {
+            true => [changed, "-".to_owned(), "-".to_owned()],
+            false => [changed, what.saved.to_string(), percent(part(what))],
+        };
         let exact = what.exact.map(|exact| {
             // Costs are rounded to a picosecond, so tiny differences do not show another path.
             let reached = outcome.predicted.as_ps().saturating_sub(exact.as_ps());
@@ -164,6 +187,8 @@ fn change(change: Change) -> &'static str {
         Change::CapacityDoubled => "adapters twice as wide",
         Change::DuplexGone => "ways independent",
         Change::UplinksDoubled => "uplinks doubled",
+        Change::UplinksUnlimited => "uplinks unlimited",
+        Change::HopLatencyHalved => "hop latency halved",
         Change::GapHalved => "gap halved",
         Change::CachesHold => "caches hold all",
         Change::MemoryDoubled => "memory doubled",
@@ -213,7 +238,7 @@ mod tests {
         let mut outcome = busy();
         let first = outcome.what_if.clone();
         let ms = |ms: u64| SimSpan::from_us(1000 * ms);
-        let row = |level, change, saved, exact| WhatIf { level, change, saved, exact };
+        let row = |level, change, saved, exact| WhatIf { exact, ..WhatIf::new(level, change, saved) };
         let exactly = |less: u64| Some(SimTime::from_ps(outcome.predicted.as_ps() - ms(less).as_ps()));
         let far = Some(Level::InterNode);
         let longer = Some(outcome.predicted + ms(7));

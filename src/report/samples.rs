@@ -46,7 +46,7 @@ pub(crate) fn busy() -> Outcome {
     path.recv = us(1790.5);
     path.send = SimSpan::from_ps(outcome.predicted.as_ps()) - path.total();
     outcome.path = path;
-    outcome.what_if = WhatIf::all(&path, (None, SimSpan::ZERO), |level| {
+    outcome.what_if = WhatIf::all(&path, (None, SimSpan::ZERO), &[], |level| {
         if level == Level::InterNode { Contention::Share } else { Contention::Ideal }
     });
     outcome
@@ -149,6 +149,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         collectives: Vec::new(),
         other_algorithms: None,
         path: PathParts::default(),
+        uplink_contention: Vec::new(),
         what_if: Vec::new(),
         critical_path: None,
         load_over_time: None,

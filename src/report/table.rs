@@ -44,6 +44,25 @@ impl Table {
         self
     }
 
+    /// Omits the columns whose cells are all `-`. A following column without a heading gets the heading of such a column.
+    pub(super) fn without_empty_columns(mut self) -> Self {
+        for column in (0..self.aligns.len()).rev() {
+            let cells = self.rows[1..].iter().filter_map(|row| row.get(column));
+            if self.rows.len() == 1 || !cells.clone().all(|cell| cell == "-") {
+                continue;
+            }
+            let heading = self.rows[0][column].clone();
+            if self.stays.get(column + 1) == Some(&true) && self.rows[0][column + 1].is_empty() {
+                self.rows[0][column + 1] = heading;
+                self.stays[column + 1] = self.stays[column];
+            }
+            self.rows.iter_mut().filter(|row| row.len() > column).for_each(|row| drop(row.remove(column)));
+            self.aligns.remove(column);
+            self.stays.remove(column);
+        }
+        self
+    }
+
     /// Adds a row to the table. Missing cells at the end of the row are empty.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
@@ -132,6 +151,15 @@ mod tests {
         table.row(["a".to_owned(), "100".to_owned(), String::new()]);
         table.row(["longer".to_owned(), "7".to_owned()]);
         assert_eq!(table.render(), "  name      n  note\n  a       100\n  longer    7\n");
+    }
+
+    #[test]
+    fn columns_without_values_are_omitted() {
+        let right = |name| (name, Align::Right);
+        let mut table = Table::new(&[("place", Align::Left), right("cache"), right("uplink"), right("")]);
+        table.row(["leaf", "-", "-", "1 GB/s"].map(str::to_owned));
+        table.row(["node", "-", "-", "-"].map(str::to_owned));
+        assert_eq!(table.without_empty_columns().render(), "  place  uplink\n  leaf   1 GB/s\n  node        -\n");
     }
 
     #[test]

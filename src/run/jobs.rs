@@ -30,7 +30,7 @@ use super::values::PlacementChoice;
 
 use allocation::AllocationRule;
 pub use command_line::{COMMAND_LINE, jobs_text};
-use numbers::{absolute_list, list_of};
+use numbers::{HostList, absolute_list, hosts_of, list_of};
 pub(super) use simulate::simulate;
 
 /// Greatest number of jobs for which the run without each job is simulated by default.
@@ -62,7 +62,7 @@ pub struct JobSpec {
     /// Number of nodes of the job; by default as many as the ranks need.
     pub(super) nodes: Option<u32>,
     /// Nodes of the job, in the order of ranks.
-    pub(super) hosts: Option<Vec<u32>>,
+    pub(super) hosts: Option<HostList>,
     /// Cores of each node that the job may use, as numbers within the node; by default all cores.
     pub(super) cores: Option<Vec<u32>>,
     /// Rule that selects the nodes, unless the nodes are stated.
@@ -229,7 +229,10 @@ impl JobReader<'_> {
             let path = format!("{}.{key}", self.path);
             value.as_ref().map(|value| list_of(self.document, &path, value, self.directory)).transpose()
         };
-        let (hosts, cores) = (list("hosts", &file.hosts)?, list("cores", &file.cores)?);
+        let path = format!("{}.hosts", self.path);
+        let hosts = file.hosts.as_ref();
+        let hosts = hosts.map(|value| hosts_of(self.document, &path, value, self.directory)).transpose()?;
+        let cores = list("cores", &file.cores)?;
         if let (Some(_), Some(text)) = (&hosts, &file.allocation) {
             return Err(self.wrong("allocation", "no rule, because hosts states the nodes", text).into());
         }

@@ -1,7 +1,7 @@
 //! Placement of ranks on the cores of a machine.
 
 use crate::platform::{MapBy, Placement, PlacementError, Places, Platform, Shape, Site, cores_of};
-use crate::units::Bytes;
+use crate::units::{Bytes, counted};
 
 use super::error::PredictError;
 use super::host::available_memory;
@@ -35,7 +35,7 @@ pub(super) fn sites_on(
         PlacementChoice::Block => Placement::Block,
         PlacementChoice::Cyclic => Placement::Cyclic,
         PlacementChoice::Socket => Placement::Socket,
-        PlacementChoice::File(path) => Placement::read(path)?,
+        PlacementChoice::File(path) => Placement::Explicit(Placement::read_on(path, shape, places)?),
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
     let sites = match map_by(settings, shape, places)? {
@@ -46,14 +46,16 @@ pub(super) fn sites_on(
         // If the application fixes the number of ranks, the error does not advise changing this number.
         PlacementError::TooManyRanks { ranks, cores, .. } if settings.ranks.is_none() && own_ranks.is_some() => {
             let cores = cores_of(cores, threads);
-            PredictError::input(format!("{ranks} ranks on {cores}: give a larger --nct, or --oversubscribe"))
+            let ranks = counted(ranks, "rank");
+            PredictError::input(format!("{ranks} on {cores}: give a larger --nct, or --oversubscribe"))
         }
         PlacementError::WrongLength { entries, ranks } => {
             let of = match &settings.placement {
                 PlacementChoice::File(path) => path.display().to_string(),
                 _ => "the placement".to_owned(),
             };
-            PredictError::input(format!("{of} lists {entries} cores for {ranks} ranks: expected one core per rank"))
+            let (entries, ranks) = (counted(entries as u64, "core"), counted(ranks, "rank"));
+            PredictError::input(format!("{of} lists {entries} for {ranks}: expected one core per rank"))
         }
         error => PredictError::input(error.to_string()),
     })

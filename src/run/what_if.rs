@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use crate::engine::Processes;
-use crate::profile::WhatIf;
-use crate::units::SimTime;
+use crate::platform::Level;
+use crate::profile::{Change, WhatIf};
+use crate::units::{SimSpan, SimTime};
 
 use super::conduct::{Conduct, Prediction, silent};
 use super::error::PredictError;
@@ -29,6 +30,9 @@ impl Resolved {
         again.settings.details = Details::default();
         (again.settings.workers, again.settings.pairs) = (Some(1), false);
         let questions = &mut first.prediction.outcome.what_if;
+        if again.platform.platform.places.has_hop_latency() {
+            questions.push(WhatIf::new(Some(Level::InterNode), Change::HopLatencyHalved, SimSpan::ZERO));
+        }
         let answers = answers(&again, questions, conduct)?;
         for (question, answer) in questions.iter_mut().zip(answers) {
             question.exact = Some(answer);

@@ -81,10 +81,10 @@ fn show_prints_the_route_of_a_pair() {
         let at = found.iter().position(|line| line.starts_with("core 0.0.0 to core 3.1.3")).expect(cores);
         assert!(found[at].ends_with("least common place machine"), "{}", found[at]);
         let route = [
-            "adapter, out node 0 - 4.000 GB/s -",
-            "uplink, out switch 0 150.0 ns 6.000 GB/s -",
-            "uplink, in switch 1 150.0 ns 6.000 GB/s -",
-            "adapter, in node 3 - 4.000 GB/s -",
+            "adapter, out node 0 - 4.000 GB/s",
+            "uplink, out switch 0 150.0 ns 6.000 GB/s",
+            "uplink, in switch 1 150.0 ns 6.000 GB/s",
+            "adapter, in node 3 - 4.000 GB/s",
         ];
         assert_eq!(found[found.len() - 4..], route, "{}", found.join("\n"));
     }
@@ -100,6 +100,39 @@ fn show_follows_settings_and_shapes() {
     assert!(found.contains(&"tree: 3 nodes x 1 CMP x 4 cores = 12 cores".to_owned()), "{found:?}");
     assert!(found.contains(&"switch 2 1 to 2 nodes - - 1.000 us 6.000 GB/s".to_owned()), "{found:?}");
     assert!(found.iter().any(|line| line.starts_with("machine 8 B 3.000 us")), "{found:?}");
+}
+
+#[test]
+fn show_draws_a_node_and_its_groups() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("tree.toml"), TREE).unwrap();
+    let ran = run(directory.path(), "platform show tree.toml --figures drawn --format svg");
+    assert!(ran.stdout.ends_with("in drawn: machine-node, machine-network\n"), "{}", ran.stdout);
+    let text = std::fs::read_to_string(directory.path().join("drawn/machine-network.svg")).unwrap();
+    assert!(["switch 0", "switch 1", "uplinks of switch: 150.0 ns"].iter().all(|word| text.contains(word)), "{text}");
+    assert!(directory.path().join("drawn/machine-node.svg").exists());
+}
+
+#[test]
+fn ranks_are_on_the_hosts_that_files_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    std::fs::write(here.join("tree.toml"), TREE).unwrap();
+    std::fs::write(here.join("a.toml"), "main = [\"barrier\"]").unwrap();
+    std::fs::write(here.join("ranks"), "rank 1=n3 slot=1:2\nrank 0=n2 slot=3\n").unwrap();
+    std::fs::write(here.join("hosts"), "n4 slots=2\n").unwrap();
+    let placed = |options: &str| {
+        let line = format!("--platform tree.toml --set platform.hosts=n[1-4] --ranks 2 --json - {options} a.toml");
+        let ran = run(here, &line);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        ["node", "cmp", "core"].map(|key| [0, 1].map(|rank| json["per_rank"][rank][key].as_u64().unwrap()))
+    };
+    assert_eq!(placed("--placement ranks"), [[1, 2], [0, 1], [3, 2]]);
+    assert_eq!(placed("--placement hosts"), [[3, 3], [0, 0], [0, 1]]);
+    let job = run(here, "--platform tree.toml --set platform.hosts=n[1-4] --json - --job a.toml:ranks=2:hosts=n[3-4]");
+    let job: serde_json::Value = serde_json::from_str(&job.stdout).unwrap();
+    assert_eq!(job["jobs"][0]["nodes"], "2");
 }
 
 #[test]

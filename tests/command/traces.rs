@@ -55,7 +55,7 @@ fn a_replay_needs_the_recorded_ranks_and_nothing_else() {
     assert_eq!(refused(here, "--ranks 3 pair.trace"), "error: --ranks 3: expected 2, the ranks of pair.trace");
     assert_eq!(
         refused(here, "--nct 1,1,1 pair.trace"),
-        "error: 2 ranks on 1 cores: give a larger --nct, or --oversubscribe"
+        "error: 2 ranks on 1 core: give a larger --nct, or --oversubscribe"
     );
     assert_eq!(
         refused(here, "report pair.trace --figures out"),

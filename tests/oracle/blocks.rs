@@ -82,7 +82,7 @@ fn computing_divides_into_time_alone_and_waiting_for_memory() {
     }
     assert_eq!((outcome.mean_parts.memory, outcome.path.memory), (ns(3000), ns(3000)));
     assert_eq!(outcome.path.total(), ns(4500));
-    let saved = WhatIf { level: None, change: Change::ComputingMemoryDoubled, saved: ns(2000), exact: None };
+    let saved = WhatIf::new(None, Change::ComputingMemoryDoubled, ns(2000));
     assert_eq!(outcome.what_if, [saved]);
     assert_eq!(clocks(&sharing([1, 1, 4], 2.0), &scripts), [2000, 2500, 2000, 2000]);
     // Twice the memory bandwidth cannot make a block faster than its core.

@@ -56,13 +56,13 @@ fn charged_within(
     let near = |found: u64, expected: u64| found.abs_diff(expected * 1000) <= within * 1000;
     assert!(near(outcome.predicted.as_ps(), end), "{} ps", outcome.predicted.as_ps());
     let contention = outcome.contention.expect("it is fair");
-    for resource in Resource::ALL {
+    let found = contention.level(level).by_resource();
+    for (resource, (name, found)) in Resource::ALL.into_iter().zip(found) {
         let expected = expected.iter().find(|(of, _)| *of == resource).map_or(0, |(_, ns)| *ns);
-        let found = contention.level(level).of(resource).as_ps();
-        assert!(near(found, expected), "{resource:?}: {found} ps, expected {expected} ns; {contention:?}");
+        assert!(near(found.as_ps(), expected), "{name}: {found}, expected {expected} ns; {contention:?}");
     }
     let of_path = outcome.path.level(level).contention;
-    let all: mcpsim::units::SimSpan = Resource::ALL.into_iter().map(|of| contention.level(level).of(of)).sum();
+    let all: mcpsim::units::SimSpan = found.into_iter().map(|(_, time)| time).sum();
     assert_eq!(all + contention.level(level).other, of_path, "the parts sum to the path's contention");
     for workers in 2..=platform.shape.nodes {
         let (other, _) = run_with(platform, scripts, workers).unwrap();

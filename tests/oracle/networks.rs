@@ -4,8 +4,9 @@ use crate::support::Do::{Compute, Recv, Send};
 use crate::support::{Do, clocks, run_as, run_with};
 use mcpsim::config::{ConfigError, Document, Override};
 use mcpsim::engine::RunOptions;
-use mcpsim::platform::{Platform, Shape};
-use mcpsim::profile::{LinkTraffic, SharedKind};
+use mcpsim::platform::{Level, Platform, Shape};
+use mcpsim::profile::{Change, LinkTraffic, SharedKind, WhatIf};
+use mcpsim::units::SimSpan;
 
 /// Platform file of eight nodes with one core.
 const MACHINE: &str = r#"
@@ -231,6 +232,39 @@ fn a_graph_has_the_links_of_its_file() {
 }
 
 #[test]
+fn adapters_of_a_node_are_on_different_switches() {
+    let directory = tempfile::tempdir().unwrap();
+    let load = |list: &str, rails: &str| {
+        std::fs::write(directory.path().join("graph.txt"), list).unwrap();
+        let name = directory.path().join("network.toml").display().to_string();
+        let text = format!("{MACHINE}topology = \"graph\"\nfile = \"graph.txt\"\nbandwidth = \"1 GB/s\"\n");
+        let set = ["inter_node.contention=fair", rails].map(|of| Override::parse(&format!("platform.{of}")).unwrap());
+        Platform::load(Document::parse(&name, &text).unwrap(), &set)
+    };
+    let rails = "inter_node.rails={count=2}";
+    let twice = |list: &str| {
+        let mut all = scripts(&[(0, 4), (0, 5)], 100_000_000);
+        all[0].truncate(2);
+        let run = |workers| run_with(&load(list, rails).unwrap(), &all, workers).unwrap().0;
+        assert_eq!(run(1).per_rank, run(4).per_rank);
+        [4, 5].map(|to: usize| (run(1).per_rank[to].clock.as_ps() + 500_000_000) / 1_000_000_000)
+    };
+    // Both messages of node 0 leave by different adapters, over one link from switch a or over a link from a and one from b.
+    assert_eq!(twice("nodes 0-3 a a\nnodes 4-7 c c\nlink a c\n"), [200, 200]);
+    assert_eq!(twice("nodes 0-3 a b\nnodes 4-7 c d\nlink a c\nlink b d\nlink c d\n"), [100, 100]);
+    // Both first adapters have the link from a to c. The second adapters need no link.
+    assert_eq!(twice("nodes 0-3 a b\nnodes 4-7 c b\nlink a c\nlink b c\n"), [100, 100]);
+    for (list, rails, expected) in [
+        ("nodes 0-3 a b\nnodes 4-7 c\nlink a b\nlink b c\n", rails, "graph.txt:2: expected as many switches as other"),
+        ("nodes 0-7 a b\nlink a b\n", "inter_node.rails={count=3}", "one switch per node, or 3 for the rails"),
+        ("nodes 0-7 a b\nlink a c\n", rails, "a path of links between all nodes"),
+    ] {
+        let error = load(list, rails).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{list}: {error}");
+    }
+}
+
+#[test]
 fn the_critical_path_and_the_report_name_links() {
     let platform = fair("topology = \"fat_tree\"\ndown = [4, 2]\nbandwidth = \"1 GB/s\"");
     let (outcome, _) = run_with(&platform, &scripts(&[(0, 4), (1, 5)], 100_000_000), 1).unwrap();
@@ -239,6 +273,46 @@ fn the_critical_path_and_the_report_name_links() {
     // The two messages pass the link of the first leaf switch up, and that of the second leaf switch down.
     let uses: Vec<_> = outcome.utilisation.iter().filter(|of| of.resource == SharedKind::Link).collect();
     assert_eq!((uses.len(), uses[0].count, uses[0].greatest), (1, 2, Some(1.0)));
+}
+
+/// Returns a tree of three levels. The lower links have 1 GB/s, and the upper links have `upper`.
+fn tapered(upper: &str) -> Platform {
+    let bandwidth = format!("bandwidth = [\"1 GB/s\", \"{upper}\"]");
+    machine(&format!("{TREE}\n{bandwidth}"), &["platform.inter_node.contention=fair"])
+}
+
+#[test]
+fn contention_and_what_if_distinguish_kinds_of_links() {
+    let platform = tapered("500 MB/s");
+    // A message of 100 MB from node 0 to node 4 gets 500 MB/s at the upper links. Then messages of nodes 4 and 5 share
+    // a lower link for 200 ms. The last MB of the longer one has the link alone.
+    let mut all: Vec<Vec<Do>> = vec![Vec::new(); 8];
+    all[0] = vec![Send(4, 100_000_000)];
+    all[4] = vec![Recv(0), Send(6, 101_000_000)];
+    all[5] = vec![Compute(200_002_000), Send(7, 100_000_000)];
+    (all[6], all[7]) = (vec![Recv(4)], vec![Recv(5)]);
+    for workers in [1, 2, 8] {
+        let (outcome, _) = run_with(&platform, &all, workers).unwrap();
+        let near = |found: u64, ms: u64| found.abs_diff(ms * 1_000_000_000) < 100_000_000;
+        assert!(near(outcome.predicted.as_ps(), 401), "{}", outcome.predicted);
+        let rows: Vec<_> = outcome.uplink_contention.iter().map(|of| of.kind.as_str()).collect();
+        assert_eq!(rows, ["leaf to level 2", "level 2 to 3"]);
+        assert!(outcome.uplink_contention.iter().all(|of| near(of.contention.as_ps(), 100)), "{workers} workers");
+        let saved = |change, links: Option<&str>| {
+            let is = |what: &&WhatIf| what.change == change && what.links.as_deref() == links;
+            outcome.what_if.iter().find(is).map_or(0, |what| what.saved.as_ps())
+        };
+        assert!(near(saved(Change::UplinksDoubled, None), 100));
+        assert!(near(saved(Change::UplinksDoubled, Some("level 2 to 3")), 50));
+        assert!(near(saved(Change::UplinksUnlimited, None), 200));
+        let upper = outcome.what_if.iter().find(|what| what.links.as_deref() == Some("level 2 to 3")).unwrap();
+        assert_eq!(upper.changed(&platform).places, tapered("1 GB/s").places);
+    }
+    let unlimited = WhatIf::new(Some(Level::InterNode), Change::UplinksUnlimited, SimSpan::ZERO);
+    assert_eq!(milliseconds(&unlimited.changed(&platform), &[(0, 4), (1, 5)]), [100, 100]);
+    // Links and switches add 900 ns to the latency between nodes 0 and 4.
+    let halved = WhatIf::new(Some(Level::InterNode), Change::HopLatencyHalved, SimSpan::ZERO);
+    assert_eq!([1, 4].map(|to| arrival(&halved.changed(&machine(TREE, &[])), 0, to)), [1050, 1000 + 450 + 50]);
 }
 
 #[test]

@@ -26,6 +26,7 @@ use serde::Deserialize;
 use crate::config::{ConfigError, Document, Override, json_schema};
 use crate::units::{Bandwidth, Rate, SimSpan};
 
+use super::host_list::{expand, first_repeated};
 use super::{
     Baseline, Contention, CoreRates, Level, Occupancy, Places, PlacesError, Platform, ScaleFactor, Shape, UnreadKeys,
 };
@@ -55,6 +56,8 @@ struct PlatformFile {
     #[serde(rename = "about")]
     _about: Option<String>,
     nct: Shape,
+    /// Names of the nodes, in Slurm's form, such as "n[001-064]".
+    hosts: Option<String>,
     core: CoreFile,
     cmp: Option<CmpFile>,
     node: Option<NodeFile>,
@@ -194,7 +197,8 @@ impl PlatformFile {
         let between = (&self.inter_node, links[Level::InterNode as usize].contention());
         let network =
             self.network.as_ref().map(|file| file.network(document, self.nct, &self.inter_node)).transpose()?;
-        let stated_places = StatedPlaces::read(document, &self.places, self.nct, between, network.flatten())?;
+        let mut stated_places = StatedPlaces::read(document, &self.places, self.nct, between, network.flatten())?;
+        stated_places.places.hosts = self.host_names(document)?;
         let places = &stated_places.places;
         memory::check_domains(document, self.cmp.as_ref(), places)?;
         let memory = memory::copy_memory(document, &self.core, self.cmp.as_ref(), self.node.as_ref(), &links, places)?;
@@ -252,6 +256,21 @@ impl PlatformFile {
             places: Arc::new(stated_places.places),
             unread,
         })
+    }
+
+    /// Returns the names of all nodes; none if the file does not state them.
+    fn host_names(&self, document: &Document) -> Result<Vec<String>, ConfigError> {
+        let Some(text) = &self.hosts else { return Ok(Vec::new()) };
+        let names = expand(text).map_err(|expected| document.expected("hosts", expected, "another form"))?;
+        if let Some(twice) = first_repeated(&names) {
+            return Err(document.expected("hosts", "each name once", format!("\"{twice}\" twice")));
+        }
+        let nodes = self.nct.nodes as usize;
+        if names.len() < nodes {
+            let expected = format!("names of all {nodes} nodes such as \"n[001-{nodes:03}]\"");
+            return Err(document.expected("hosts", expected, format!("{} names", names.len())));
+        }
+        Ok(names)
     }
 
     fn core_rates(&self, document: &Document, places: &Places) -> Result<CoreRates, ConfigError> {

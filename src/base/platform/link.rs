@@ -194,9 +194,8 @@ impl Link {
     }
 
     /// Returns the link without gaps between messages.
-    pub fn without_gaps(mut self) -> Self {
-        self.all_rows_mut().for_each(|row| row.gap = SimSpan::ZERO);
-        self
+    pub fn without_gaps(self) -> Self {
+        self.with_rows(|row| row.gap = SimSpan::ZERO)
     }
 
     /// Returns the link with changed rows, also those for other numbers of ranks per node.
@@ -211,12 +210,17 @@ impl Link {
     }
 
     /// Returns the link with `span` added to the latency of every message, including control messages.
-    pub fn with_added_latency(mut self, span: SimSpan) -> Self {
+    pub fn with_added_latency(self, span: SimSpan) -> Self {
+        self.with_latencies(|latency| latency + span)
+    }
+
+    /// Returns the link with changed latencies of all messages, including control messages.
+    pub fn with_latencies(mut self, change: impl Fn(SimSpan) -> SimSpan) -> Self {
         for row in self.all_rows_mut() {
-            row.latency += span;
-            row.columns.iter_mut().for_each(|column| column.latency += span);
+            row.latency = change(row.latency);
+            row.columns.iter_mut().for_each(|column| column.latency = change(column.latency));
         }
-        self.handshake += span;
+        self.handshake = change(self.handshake);
         self
     }
 

@@ -147,7 +147,7 @@ mod tests {
             uplink: None,
         };
         let domain = Domain { name: "l3".to_owned(), cores: 2, cache: None, memory: None };
-        Places { domains: vec![domain], groups: vec![group], network: None }
+        Places { domains: vec![domain], groups: vec![group], ..Places::default() }
     }
 
     fn mapped(name: &str, ranks: u32, per_node: Option<u32>) -> Vec<(u32, u32)> {

@@ -90,6 +90,14 @@ pub(super) trait Routes {
     fn near(&self, link: u32) -> u32;
     /// Calls `step` for each link of a path.
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32));
+    /// Number of adapters of a node that may have different switches.
+    fn rails(&self) -> u32 {
+        1
+    }
+    /// Calls `step` for each link of a path between two adapters of nodes.
+    fn path_of_rails(&self, _rails: [u8; 2], from: u32, to: u32, step: &mut dyn FnMut(u32)) {
+        self.path(from, to, step);
+    }
     /// Calls `step` for each link of the other path that a transfer may take; never without such a path.
     fn detour(&self, _from: u32, _to: u32, _step: &mut dyn FnMut(u32)) {}
     /// Whether transfers may take another path.
@@ -224,22 +232,29 @@ impl LinkNetwork {
         self.layers.iter_mut().for_each(|layer| layer.bandwidth = None);
     }
 
-    /// Doubles the limits of the links.
-    pub fn double_limits(&mut self) {
-        self.layers.iter_mut().for_each(|layer| layer.bandwidth = layer.bandwidth.map(|of| of.times(2)));
+    /// Doubles the limits of the links of the layers for which `doubles` returns true.
+    pub fn double_limits(&mut self, doubles: impl Fn(usize) -> bool) {
+        let layers = self.layers.iter_mut().enumerate().filter(|(at, _)| doubles(*at));
+        layers.for_each(|(_, layer)| layer.bandwidth = layer.bandwidth.map(|of| of.times(2)));
     }
 
     /// Returns the links that a message from one node to another passes; none if both nodes have the same switch.
     pub fn path(&self, from: u32, to: u32) -> LinkPath {
-        self.path_in_plane(0, from, to)
+        self.path_of_rails([0, 0], from, to)
     }
 
-    /// Returns the links that a message passes in a plane.
-    pub fn path_in_plane(&self, plane: u32, from: u32, to: u32) -> LinkPath {
+    /// Returns the links that a message passes between two adapters of nodes. The adapter of the sender determines the
+    /// plane.
+    pub fn path_of_rails(&self, rails: [u8; 2], from: u32, to: u32) -> LinkPath {
         let routes = self.topology.routes();
-        let (mut path, first) = (LinkPath::new(), plane % self.planes * routes.link_end());
-        routes.path(from, to, &mut |link| path.push(LinkIndex(first + link)));
+        let (mut path, first) = (LinkPath::new(), u32::from(rails[0]) % self.planes * routes.link_end());
+        routes.path_of_rails(rails, from, to, &mut |link| path.push(LinkIndex(first + link)));
         path
+    }
+
+    /// Returns the number of adapters of a node that may have different switches of one plane.
+    pub(super) fn rails(&self) -> u32 {
+        self.topology.routes().rails()
     }
 
     /// Returns whether transfers may take a path of another length than [`LinkNetwork::path`].

@@ -1,5 +1,6 @@
 //! Overview of a machine: its places from core to machine, and the costs of messages by least common place.
 
+mod drawing;
 mod route;
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use crate::units::{Bandwidth, Bytes, SimSpan};
 
 use super::{Contention, Level, LinkLayer, LinkNetwork, Platform, Shape, Site};
+pub use drawing::{DrawnCable, DrawnSwitch, MachineDrawing};
 pub use route::{PairOverview, PassedResource, RouteResource};
 
 /// Sizes of the messages of an overview.

@@ -150,6 +150,18 @@ impl PairClasses {
         changed
     }
 
+    /// Returns the classes with half the latency that uplinks, or links and switches, add to messages between nodes.
+    pub fn with_halved_hops(&self) -> PairClasses {
+        let mut changed = self.clone();
+        let ClassOf::Places(places) = &self.class_of else { return changed };
+        for (class, links) in changed.links.iter_mut().enumerate().skip(places.domains.len()) {
+            let less = SimSpan::from_ps(places.added_latency(class).as_ps() / 2);
+            let link = &mut links[Level::InterNode as usize];
+            *link = link.clone().with_latencies(|latency| latency.saturating_sub(less));
+        }
+        changed
+    }
+
     /// Returns the classes for nodes with `ranks` ranks, see [`Link::at_ranks`].
     pub fn at_ranks(&self, ranks: u32) -> PairClasses {
         let links = self.links.iter().map(|links| links.clone().map(|link| link.at_ranks(ranks))).collect();

@@ -4,8 +4,11 @@ use std::fmt;
 use std::path::Path;
 
 use crate::config::{ConfigError, Lines};
+use crate::units::counted;
 
 use super::level::Site;
+use super::places::Places;
+use super::rank_file;
 use super::shape::Shape;
 
 /// Placement of the ranks of a program on the cores of the machine. Several ranks may share a core (oversubscription).
@@ -74,7 +77,8 @@ impl PlacementError {
         match self {
             PlacementError::TooManyRanks { ranks, cores, threads } => {
                 let cores = cores_of(*cores, *threads);
-                format!("{ranks} ranks on {cores}: expected one core per rank; --nct states the number of cores")
+                let ranks = counted(*ranks, "rank");
+                format!("{ranks} on {cores}: expected one core per rank; --nct states the number of cores")
             }
             other => other.to_string(),
         }
@@ -83,7 +87,8 @@ impl PlacementError {
 
 /// Returns a text such as "4 cores" or "4 cores of 2 threads".
 pub fn cores_of(cores: u64, threads: u32) -> String {
-    if threads == 1 { format!("{cores} cores") } else { format!("{cores} cores of {threads} threads") }
+    let cores = counted(cores, "core");
+    if threads == 1 { cores } else { format!("{cores} of {threads} threads") }
 }
 
 impl fmt::Display for PlacementError {
@@ -91,15 +96,19 @@ impl fmt::Display for PlacementError {
         match self {
             PlacementError::TooManyRanks { ranks, cores, threads } => {
                 let cores = cores_of(*cores, *threads);
-                write!(f, "{ranks} ranks on {cores}: give fewer --ranks, a larger --nct, or --oversubscribe")
+                let ranks = counted(*ranks, "rank");
+                write!(f, "{ranks} on {cores}: give fewer --ranks, a larger --nct, or --oversubscribe")
             }
             PlacementError::TooManyPerNode { ranks, per_node, nodes } => write!(
                 f,
-                "{ranks} ranks on {nodes} nodes with at most {per_node} ranks each: give fewer --ranks, a larger --nct or \
-                 --ranks-per-node, or --oversubscribe"
+                "{} on {} with at most {} each: give fewer --ranks, a larger --nct or --ranks-per-node, or --oversubscribe",
+                counted(*ranks, "rank"),
+                counted(*nodes, "node"),
+                counted(*per_node, "rank")
             ),
             PlacementError::WrongLength { entries, ranks } => {
-                write!(f, "the placement lists {entries} cores for {ranks} ranks: expected one core per rank")
+                let (entries, ranks) = (counted(*entries as u64, "core"), counted(*ranks, "rank"));
+                write!(f, "the placement lists {entries} for {ranks}: expected one core per rank")
             }
             PlacementError::NoSuchCore { rank, site, shape } => write!(
                 f,
@@ -143,6 +152,34 @@ impl Placement {
     /// this line.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         Placement::from_lines(&Lines::read(path)?)
+    }
+
+    /// Reads a file as [`Placement::read`]. The file may also name hosts, as rank files and host files of MPI libraries and
+    /// of Slurm do. Their numbers are those of the names in `places`.
+    ///
+    /// # Errors
+    /// The errors of [`Placement::read`], and hosts and slots that the machine does not have.
+    pub fn read_on(path: &Path, shape: Shape, places: &Places) -> Result<Vec<Site>, ConfigError> {
+        let lines = Lines::read(path)?;
+        let is_numbers = |line: &str| line.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_whitespace());
+        // A file whose first line is wrong gets the error of the form with numbers, unless the line has a name.
+        match lines.iter().next() {
+            Some((_, line)) if !is_numbers(line) && line.bytes().any(|byte| byte.is_ascii_alphabetic()) => {
+                Placement::of_hosts(&lines, shape, places)
+            }
+            _ => match Placement::from_lines(&lines)? {
+                Placement::Explicit(sites) => Ok(sites),
+                Placement::Block | Placement::Cyclic | Placement::Socket => unreachable!("lines list cores"),
+            },
+        }
+    }
+
+    /// Reads lines that name the hosts of ranks; see [`Placement::read_on`].
+    ///
+    /// # Errors
+    /// A line has another form, or names a host or a slot that the machine does not have.
+    pub fn of_hosts(lines: &Lines, shape: Shape, places: &Places) -> Result<Vec<Site>, ConfigError> {
+        rank_file::sites(lines, shape, places)
     }
 
     fn from_lines(lines: &Lines) -> Result<Self, ConfigError> {

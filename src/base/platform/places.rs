@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Bandwidth, Bytes, SimSpan};
+use crate::units::{Bandwidth, Bytes, SimSpan, counted};
 
 use super::{Level, LinkNetwork, Shape, Site};
 
@@ -22,6 +22,8 @@ pub struct Places {
     pub groups: Vec<NodeGroup>,
     /// Switches and links between nodes, if the machine states them.
     pub network: Option<Arc<LinkNetwork>>,
+    /// Names of the nodes in the order of their numbers; empty if the machine does not state them.
+    pub hosts: Vec<String>,
 }
 
 /// A kind of domain within a CMP, such as the cores that share an L3 cache.
@@ -90,6 +92,13 @@ pub enum PlacesError {
         /// Number of nodes of the machine.
         nodes: u32,
     },
+    /// The list of host names has fewer names than the machine has nodes.
+    Hosts {
+        /// Number of names.
+        named: u32,
+        /// Number of nodes of the machine.
+        nodes: u32,
+    },
     /// The list of groups has fewer nodes than the machine.
     Nodes {
         /// Name of the kind of place in the platform file.
@@ -105,13 +114,20 @@ impl fmt::Display for PlacesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PlacesError::Cores { place, cores, of } => {
-                write!(f, "places.{place} has {cores} cores: expected a divisor of the {of} cores of a CMP")
+                let (cores, of) = (counted(*cores, "core"), counted(*of, "core"));
+                write!(f, "places.{place} has {cores}: expected a divisor of the {of} of a CMP")
             }
             PlacesError::Network { connected, nodes } => {
-                write!(f, "the network has {connected} nodes: expected all {nodes} nodes of the machine")
+                let (connected, nodes) = (counted(*connected, "node"), counted(*nodes, "node"));
+                write!(f, "the network has {connected}: expected all {nodes} of the machine")
+            }
+            PlacesError::Hosts { named, nodes } => {
+                let (named, nodes) = (counted(*named, "name"), counted(*nodes, "node"));
+                write!(f, "the key hosts has {named}: expected all {nodes} of the machine")
             }
             PlacesError::Nodes { place, listed, nodes } => {
-                write!(f, "the list of places.{place} has {listed} nodes: expected all {nodes} nodes of the machine")
+                let (listed, nodes) = (counted(*listed, "node"), counted(*nodes, "node"));
+                write!(f, "the list of places.{place} has {listed}: expected all {nodes} of the machine")
             }
         }
     }
@@ -160,6 +176,9 @@ impl Places {
         }
         if let Some(network) = self.network.as_ref().filter(|network| network.nodes() < shape.nodes) {
             return Err(PlacesError::Network { connected: network.nodes(), nodes: shape.nodes });
+        }
+        if !self.hosts.is_empty() && self.hosts.len() < shape.nodes as usize {
+            return Err(PlacesError::Hosts { named: self.hosts.len() as u32, nodes: shape.nodes });
         }
         for group in &self.groups {
             if let Members::List(of) = &group.members
@@ -231,6 +250,21 @@ impl Places {
         self.groups[..common.unwrap_or(self.groups.len())].iter()
     }
 
+    /// Returns the names of the kinds of uplinks that limit transfers, with the index of the kind of group or of the
+    /// layer of links.
+    pub fn uplink_names(&self) -> Vec<(usize, &str)> {
+        let layers = self.network.iter().flat_map(|network| network.layers().iter().enumerate());
+        let layers = layers.filter(|(_, layer)| layer.bandwidth.is_some()).map(|(at, layer)| (at, layer.name.as_str()));
+        let groups = self.groups.iter().enumerate().filter(|(_, group)| group.uplink.is_some());
+        layers.chain(groups.map(|(at, group)| (at, group.name.as_str()))).collect()
+    }
+
+    /// Returns whether uplinks, or links and switches, add latency to messages, and no path depends on loads.
+    pub fn has_hop_latency(&self) -> bool {
+        let adaptive = self.network.as_ref().is_some_and(|network| network.is_adaptive());
+        !adaptive && (self.domains.len()..self.cost_classes()).any(|class| self.added_latency(class) > SimSpan::ZERO)
+    }
+
     /// Returns the latency that uplinks or links add to a message between nodes of the class `class` by cost. The message
     /// leaves and enters one group of each smaller kind.
     pub fn added_latency(&self, class: usize) -> SimSpan {
@@ -259,7 +293,7 @@ mod tests {
     fn places() -> Places {
         let groups =
             vec![group("switch", Members::Blocks(2), 100), group("group", Members::List(vec![0, 0, 0, 0, 1, 1]), 1000)];
-        Places { domains: vec![domain(2)], groups, network: None }
+        Places { domains: vec![domain(2)], groups, ..Places::default() }
     }
 
     #[test]
@@ -289,7 +323,7 @@ mod tests {
             let places = Places {
                 domains: domains.iter().map(|(_, cores)| domain(*cores)).collect(),
                 groups: groups.iter().map(|(_, nodes)| group("g", Members::Blocks(*nodes), 1)).collect(),
-                network: None,
+                ..Places::default()
             };
             for (from, to) in (0..64_u32).flat_map(|from| (0..64).map(move |to| (from, to))) {
                 let level = Level::between(shape.site(from.into()), shape.site(to.into()));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::platform::{Contention, CopyMemory, Effect, Level, Link, Occupancy, Platform, Row};
 use crate::units::{Bandwidth, SimSpan};
 
-use super::{Change, WhatIf};
+use super::{Change, UplinkKind, WhatIf};
 
 impl WhatIf {
     /// Returns `platform` after the modification.
@@ -64,10 +64,23 @@ impl WhatIf {
             }
             Change::UplinksDoubled => {
                 let places = Arc::make_mut(&mut other.places);
-                places.groups.iter_mut().for_each(|group| group.uplink = doubled(group.uplink));
+                let kind = self.links.as_ref().map(|name| UplinkKind::named(name, places));
+                let is_meant = |at: usize| kind.is_none_or(|kind| kind == Some(UplinkKind::new(at)));
+                let groups = places.groups.iter_mut().enumerate().filter(|(at, _)| is_meant(*at));
+                groups.for_each(|(_, group)| group.uplink = doubled(group.uplink));
                 if let Some(network) = &mut places.network {
-                    Arc::make_mut(network).double_limits();
+                    Arc::make_mut(network).double_limits(is_meant);
                 }
+            }
+            Change::UplinksUnlimited => {
+                let places = Arc::make_mut(&mut other.places);
+                places.groups.iter_mut().for_each(|group| group.uplink = None);
+                if let Some(network) = &mut places.network {
+                    Arc::make_mut(network).remove_limits();
+                }
+            }
+            Change::HopLatencyHalved => {
+                other.pairs = other.pairs.map(|pairs| Arc::new(pairs.with_halved_hops()));
             }
             Change::ComputingMemoryDoubled => double_memory(&mut other),
         }
@@ -139,7 +152,7 @@ mod tests {
             (Change::CopiesDoubled, machine(&[&far(&format!("{fair},copy_bandwidth=\"16 GB/s\""))])),
         ];
         for (change, expected) in cases {
-            let what = WhatIf { level: Some(Level::InterNode), change, saved: SimSpan::ZERO, exact: None };
+            let what = WhatIf::new(Some(Level::InterNode), change, SimSpan::ZERO);
             assert_eq!(what.changed(&with(&[])), expected, "{change:?}");
         }
     }
@@ -157,12 +170,12 @@ mod tests {
             machine(&[&keys[0], &keys[1], "cmp.memory_sharing=\"fair\""])
         };
         let change = Change::ComputingMemoryDoubled;
-        let changed = WhatIf { level: None, change, saved: SimSpan::ZERO, exact: None }.changed(&machine_of(1));
+        let changed = WhatIf::new(None, change, SimSpan::ZERO).changed(&machine_of(1));
         let expected = machine_of(2);
         assert_eq!((changed.core.cmp_memory, &changed.places), (expected.core.cmp_memory, &expected.places));
         let rack = |of: u32| format!("places.rack={{nodes=2,uplink_bandwidth=\"{} GB/s\"}}", 3 * of);
         let level = Some(Level::InterNode);
-        let what = WhatIf { level, change: Change::UplinksDoubled, saved: SimSpan::ZERO, exact: None };
+        let what = WhatIf::new(level, Change::UplinksDoubled, SimSpan::ZERO);
         let fair = "inter_node.contention=fair";
         assert_eq!(what.changed(&machine(&[fair, &rack(1)])), machine(&[fair, &rack(2)]));
     }

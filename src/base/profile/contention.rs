@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::Level;
+use crate::platform::{Level, Places};
 use crate::units::{SimSpan, picoseconds};
 
 use super::PathParts;
@@ -27,13 +27,75 @@ pub enum Resource {
     Memory,
     /// Interconnect between the CMPs of a node that other messages use at the same time.
     Interconnect,
-    /// Uplink of a group of nodes that other messages use at the same time.
-    Uplink,
+    /// Uplink of a group of nodes, or link of a network, that other messages use at the same time.
+    Uplink(UplinkKind),
+}
+
+/// Kind of an uplink or link: its kind of group, smallest groups first, or its layer in the network. All kinds from the
+/// last on count as one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UplinkKind(u8);
+
+impl UplinkKind {
+    /// Number of kinds that are distinguished.
+    pub const COUNT: usize = 4;
+
+    /// All kinds.
+    pub const ALL: [UplinkKind; UplinkKind::COUNT] = [UplinkKind(0), UplinkKind(1), UplinkKind(2), UplinkKind(3)];
+
+    /// Returns the kind of the uplinks of the group, or of the links of the layer, with this index.
+    #[inline]
+    pub fn new(index: usize) -> UplinkKind {
+        UplinkKind(index.min(UplinkKind::COUNT - 1) as u8)
+    }
+
+    /// Returns the name of the kind in reports. The last kind has the name `other links` if it has several members.
+    pub fn name(self, places: &Places) -> String {
+        let names = places.uplink_names();
+        let mut own = names.iter().filter(|(at, _)| UplinkKind::new(*at) == self).map(|(_, name)| *name);
+        match (own.next(), own.next()) {
+            (Some(name), None) => name.to_owned(),
+            _ => "other links".to_owned(),
+        }
+    }
+
+    /// Returns the kind with this name.
+    pub fn named(name: &str, places: &Places) -> Option<UplinkKind> {
+        UplinkKind::ALL.into_iter().find(|kind| kind.name(places) == name)
+    }
+
+    /// Returns the index of the kind, less than [`UplinkKind::COUNT`].
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
+
+/// Contention on the critical path for the uplinks or links of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UplinkContention {
+    /// Name of the kind, such as `leaf to level 2`.
+    pub kind: String,
+    /// Contention on the critical path.
+    #[serde(rename = "contention_ps", deserialize_with = "picoseconds")]
+    pub contention: SimSpan,
+}
+
+impl UplinkContention {
+    /// Returns the contention for each kind of uplink of `places` with contention. `charged` returns the contention of a
+    /// kind.
+    pub fn rows(places: &Places, charged: impl Fn(UplinkKind) -> SimSpan) -> Vec<UplinkContention> {
+        let rows = UplinkKind::ALL.into_iter().map(|kind| {
+            let kind_name = kind.name(places);
+            UplinkContention { kind: kind_name, contention: charged(kind) }
+        });
+        rows.filter(|row| row.contention > SimSpan::ZERO).collect()
+    }
 }
 
 impl Resource {
     /// All resources for which a message may wait.
-    pub const ALL: [Resource; 9] = [
+    pub const ALL: [Resource; 12] = [
         Resource::Core,
         Resource::AdapterOut,
         Resource::AdapterIn,
@@ -42,8 +104,27 @@ impl Resource {
         Resource::Cache,
         Resource::Memory,
         Resource::Interconnect,
-        Resource::Uplink,
+        Resource::Uplink(UplinkKind(0)),
+        Resource::Uplink(UplinkKind(1)),
+        Resource::Uplink(UplinkKind(2)),
+        Resource::Uplink(UplinkKind(3)),
     ];
+
+    /// Returns the index of the resource in [`Resource::ALL`].
+    #[inline]
+    pub fn index(self) -> usize {
+        match self {
+            Resource::Core => 0,
+            Resource::AdapterOut => 1,
+            Resource::AdapterIn => 2,
+            Resource::Duplex => 3,
+            Resource::Gap => 4,
+            Resource::Cache => 5,
+            Resource::Memory => 6,
+            Resource::Interconnect => 7,
+            Resource::Uplink(kind) => 8 + kind.index(),
+        }
+    }
 }
 
 /// Contention on the critical path of the messages of one level of the machine, by resource.
@@ -92,19 +173,19 @@ pub struct ContentionLevels {
 }
 
 impl ContentionParts {
-    /// Contention on the critical path that `resource` caused.
-    pub fn of(&self, resource: Resource) -> SimSpan {
-        match resource {
-            Resource::Core => self.core,
-            Resource::AdapterOut => self.adapter_out,
-            Resource::AdapterIn => self.adapter_in,
-            Resource::Duplex => self.duplex,
-            Resource::Gap => self.gap,
-            Resource::Cache => self.cache,
-            Resource::Memory => self.memory,
-            Resource::Interconnect => self.interconnect,
-            Resource::Uplink => self.uplink,
-        }
+    /// Returns the contention by resource: the name of the resource in the JSON form, and the time.
+    pub fn by_resource(&self) -> [(&'static str, SimSpan); 9] {
+        [
+            ("core", self.core),
+            ("adapter_out", self.adapter_out),
+            ("adapter_in", self.adapter_in),
+            ("duplex", self.duplex),
+            ("gap", self.gap),
+            ("cache", self.cache),
+            ("memory", self.memory),
+            ("interconnect", self.interconnect),
+            ("uplink", self.uplink),
+        ]
     }
 }
 
@@ -124,7 +205,7 @@ impl ContentionLevels {
                 cache: part(Resource::Cache),
                 memory: part(Resource::Memory),
                 interconnect: part(Resource::Interconnect),
-                uplink: part(Resource::Uplink),
+                uplink: UplinkKind::ALL.into_iter().map(|kind| part(Resource::Uplink(kind))).sum(),
                 other: path.level(level).contention.saturating_sub(all),
             }
         };

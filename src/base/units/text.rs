@@ -50,6 +50,14 @@ pub fn split_quantity(text: &str) -> Option<(f64, &str)> {
     Some((text[..end].parse().ok()?, text[end..].trim_start()))
 }
 
+/// Returns a number with the noun that it counts, such as `1 node` or `3 nodes`.
+pub fn counted(number: impl Into<u64>, noun: &str) -> String {
+    match number.into() {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
 /// Formats a difference with its sign and `decimals` decimals: "+1.5", "-0.1". A value that is rounded to zero has no
 /// sign: "0.0".
 pub fn signed(change: f64, decimals: usize) -> String {

@@ -22,7 +22,7 @@ Examples:
   Switches and links of an InfiniBand network
     ibnetdiscover > fabric.txt
     mcpsim platform import fabric.txt -o fabric
-  A cluster of SimGrid: star, fat tree, torus, dragonfly
+  SimGrid: a cluster (star, fat tree, torus, dragonfly), or hosts with links and routes
     mcpsim platform import platform.xml
 
 -o PREFIX writes PREFIX.toml, a part of a platform file, and PREFIX.nodes.txt, the list

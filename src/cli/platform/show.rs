@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::platform::{Shape, Site};
-use crate::report::{machine_json, machine_summary};
+use crate::report::{MOST_DRAWN_SWITCHES, machine_figures, machine_json, machine_summary};
 
 use super::super::exit::{Exit, Failure};
 use super::super::output::{OutputTarget, print};
+use super::super::report::{Format, draw};
 use super::load_platform;
 
 const EXAMPLES: &str = "\
@@ -20,6 +21,8 @@ Examples:
     mcpsim platform show archer2 --nct 2,2,64 --pair 0,200
   The same cores by node, CMP and core
     mcpsim platform show archer2 --nct 2,2,64 --pair 0.0.0,1.1.8
+  Figures of a node and of the switches
+    mcpsim platform show fat-tree-hdr --figures figures
 
 Exit codes: 0 done, 2 bad input or usage.";
 
@@ -48,6 +51,14 @@ pub(super) struct ShowArgs {
     /// Write the machine as JSON; - is stdout
     #[arg(long, value_name = "FILE.json")]
     json: Option<OsString>,
+
+    /// Draw a node, and the switches or groups of nodes, into this directory
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+
+    /// Formats of each figure
+    #[arg(long, value_name = "FORMAT", value_delimiter = ',', default_value = "svg,png")]
+    format: Vec<Format>,
 }
 
 /// Executes the command.
@@ -60,7 +71,24 @@ pub(super) fn show(args: &ShowArgs) -> Result<(), Failure> {
         let failed = |error| Failure { exit: Exit::Bug, text: format!("--json: {error}") };
         target.put(&machine_json(&machine).map_err(failed)?)?;
     }
-    if json == Some(OutputTarget::Stdout) { Ok(()) } else { print(&machine_summary(&machine)) }
+    let mut text = match json {
+        Some(OutputTarget::Stdout) => String::new(),
+        _ => machine_summary(&machine),
+    };
+    if let Some(directory) = &args.figures {
+        let drawing = platform.drawing(MOST_DRAWN_SWITCHES);
+        let files = draw(&machine_figures(&machine, drawing.as_ref()), directory, &args.format)?;
+        let is_large = drawing.is_none() && (platform.places.network.is_some() || !platform.places.groups.is_empty());
+        // With JSON on stdout, nothing else is printed.
+        if !text.is_empty() {
+            text.push('\n');
+            text.push_str(&files);
+            if is_large {
+                text.push_str(&format!("  not drawn: more than {MOST_DRAWN_SWITCHES} switches or groups\n"));
+            }
+        }
+    }
+    print(&text)
 }
 
 /// Parses two cores, each a number in block order or `NODE.CMP.CORE`.

@@ -8,7 +8,7 @@
 use crate::config::ConfigError;
 use crate::profile::TimerSums;
 use crate::rank::Rank;
-use crate::units::{SimSpan, SimTime};
+use crate::units::{SimSpan, SimTime, counted};
 
 use super::code::{Code, TimeBlock};
 use super::expr::{Env, Expr};
@@ -76,7 +76,8 @@ pub(super) fn arrange(node: &Node<'_>, scope: &mut Scope, arranged: &mut AppWorl
         let ranks = u64::from(scope.size().unwrap_or(1));
         if room.saturating_mul(ranks) > MOST {
             let most = MOST / ranks;
-            return Err(node.expected_value(format!("at most {most} elements in the timers of {ranks} ranks"), room));
+            return Err(node
+                .expected_value(format!("at most {most} elements in the timers of {}", counted(ranks, "rank")), room));
         }
         lengths.push(length as usize);
     }

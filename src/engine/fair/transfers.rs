@@ -1,14 +1,14 @@
 //! Transfers between nodes in the `fair` contention model: records of transfers whose ends are unknown, and delays of
 //! transfers.
 
-use mcpsim_base::profile::Resource;
+use mcpsim_base::profile::{Resource, UplinkKind};
 use mcpsim_base::rank::RequestId;
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::super::delays::Delays;
 use super::super::event::{EventKey, InFlightMessage};
 use super::super::paths::PathSlot;
-use super::super::resource::flows::EndedFlow;
+use super::super::resource::flows::{EndedFlow, LostBytes};
 
 /// Record of a transfer between nodes whose end is unknown, or whose end is known but whose receive is not yet posted.
 /// The record occupies two cache lines.
@@ -68,15 +68,15 @@ impl Transfer {
         matches!(self.taker, TransferConsumer::Ended(_))
     }
 
-    /// Returns the delays of a transfer whose flow has ended. `at_uplinks` is the number of bytes that the flow's
-    /// bundle had lost at uplinks when the flow started.
-    pub(super) fn held_up(&self, flow: &EndedFlow, at_uplinks: i128) -> Delays {
+    /// Returns the delays of a transfer whose flow has ended. `at_uplinks` has the bytes that the flow's bundle had lost
+    /// at each kind of uplinks when the flow started.
+    pub(super) fn held_up(&self, flow: &EndedFlow, at_uplinks: [i128; UplinkKind::COUNT]) -> Delays {
         let (before, by) = self.before;
         let mut delays = Delays::of_head(before, by);
-        let at_start = self.lost.into_iter().chain([at_uplinks]);
-        for (by, (after, before)) in WIRE.into_iter().zip(flow.lost.0.into_iter().zip(at_start)) {
+        let at_start = self.lost.into_iter().chain(at_uplinks);
+        for (part, (after, before)) in flow.lost.0.into_iter().zip(at_start).enumerate() {
             if after > before {
-                delays = delays.and(by, SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
+                delays = delays.and(wire(part), SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
             }
         }
         delays
@@ -91,5 +91,12 @@ fn whole_spans(lost: u128, pace: u64) -> u64 {
     }
 }
 
-/// Resource of each field of `LostBytes`.
-pub(super) const WIRE: [Resource; 4] = [Resource::AdapterOut, Resource::AdapterIn, Resource::Duplex, Resource::Uplink];
+/// Returns the resource of a part of `LostBytes`.
+pub(super) fn wire(part: usize) -> Resource {
+    match part {
+        0 => Resource::AdapterOut,
+        1 => Resource::AdapterIn,
+        2 => Resource::Duplex,
+        uplinks => Resource::Uplink(UplinkKind::new(uplinks - LostBytes::UPLINKS)),
+    }
+}

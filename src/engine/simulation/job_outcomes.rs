@@ -1,7 +1,9 @@
 //! Predictions of the jobs of a simulation.
 
-use mcpsim_base::platform::{Level, Site};
-use mcpsim_base::profile::{ContentionLevels, LatencyTolerance, PathParts, TimeParts, WhatIf};
+use mcpsim_base::platform::{Level, Platform, Site};
+use mcpsim_base::profile::{
+    ContentionLevels, LatencyTolerance, PathParts, Resource, TimeParts, UplinkContention, WhatIf,
+};
 use mcpsim_base::rank::Rank;
 use mcpsim_base::units::{SimSpan, SimTime};
 
@@ -12,6 +14,25 @@ use crate::level_rules::is_fair;
 use crate::outcome::{IntervalMessages, LevelTotals, Outcome, RankTime};
 
 use super::{LISTED_RANKS, Simulation, mean_parts, path_parts};
+
+/// Causes of the contention and of the waits for memory on a critical path.
+#[derive(Debug, Default)]
+pub(super) struct PathCauses {
+    /// Contention by level and resource, if levels share resources over time.
+    pub contention: Option<ContentionLevels>,
+    /// Contention by kind of uplink.
+    pub uplinks: Vec<UplinkContention>,
+    /// Time that twice the memory bandwidth would save in computing blocks.
+    saved_by_memory: SimSpan,
+}
+
+impl PathCauses {
+    /// Returns the modifications of the machine that save time on `path`.
+    pub(super) fn what_if(&self, path: &PathParts, platform: &Platform) -> Vec<WhatIf> {
+        let charged = (self.contention.as_ref(), self.saved_by_memory);
+        WhatIf::all(path, charged, &self.uplinks, |level| platform.link(level).contention())
+    }
+}
 
 impl Simulation<'_> {
     /// Returns the start of the job of `rank`; zero in a simulation without jobs.
@@ -25,13 +46,15 @@ impl Simulation<'_> {
     }
 
     /// Divides the contention on `path` by cause, if levels share resources over time, and sets the part of the path that
-    /// waits for memory. The second value is the time that twice the memory bandwidth would save.
-    pub(super) fn causes(&self, path: &mut PathParts, charges: Option<Charges>) -> (Option<ContentionLevels>, SimSpan) {
-        let Some(charges) = charges else { return (None, SimSpan::ZERO) };
+    /// waits for memory.
+    pub(super) fn causes(&self, path: &mut PathParts, charges: Option<Charges>) -> PathCauses {
+        let Some(charges) = charges else { return PathCauses::default() };
         path.memory = charges.memory_wait();
         let shares = Level::ALL.into_iter().any(|level| is_fair(self.platform, level));
         let contention = shares.then(|| ContentionLevels::new(path, |level, by| charges.of(level, by)));
-        (contention, charges.saved_by_memory())
+        let charged = |kind| charges.of(Level::InterNode, Resource::Uplink(kind));
+        let uplinks = UplinkContention::rows(&self.platform.places, charged);
+        PathCauses { contention, uplinks, saved_by_memory: charges.saved_by_memory() }
     }
 
     fn job_outcome(&self, job: &JobRanks, found: JobFindings, logs: &[ClockLogs]) -> JobOutcome {
@@ -42,7 +65,7 @@ impl Simulation<'_> {
         let predicted = since(end);
         let mean = mean_parts(&times);
         let mut path = path_parts(last, job.start, &mean);
-        let (contention, saved_by_memory) = self.causes(&mut path, charges);
+        let causes = self.causes(&mut path, charges);
         let smallest = |level| self.platform.link(level).rows()[0].latency;
         let tolerance = self.options.latency_tolerance.then(|| LatencyTolerance::all(&path, predicted, smallest));
         let critical_path = last.filter(|_| self.options.critical_path).map(|(clock, rank, _)| {
@@ -83,10 +106,9 @@ impl Simulation<'_> {
             mean_parts: mean,
             collectives: collectives.rows(times.len() as u64),
             path,
-            what_if: WhatIf::all(&path, (contention.as_ref(), saved_by_memory), |level| {
-                self.platform.link(level).contention()
-            }),
-            contention,
+            what_if: causes.what_if(&path, self.platform),
+            contention: causes.contention,
+            uplink_contention: causes.uplinks,
             critical_path,
             latency_tolerance: tolerance,
             timers,

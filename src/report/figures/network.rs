@@ -131,7 +131,7 @@ fn places(load: &LoadOverTime, frame: PlotFrame, rows: u32) -> Vec<(u32, Place)>
 }
 
 /// Returns the name of a switch, or only its numbers if the name is wider than `room` pixels.
-fn name_within(name: &str, room: f64) -> String {
+pub(super) fn name_within(name: &str, room: f64) -> String {
     if Style::TICK.width(name) + 6.0 <= room {
         return name.to_owned();
     }

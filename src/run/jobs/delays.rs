@@ -2,7 +2,6 @@
 
 use crate::engine::{DelayPart, JobDelay, Outcome};
 use crate::platform::Level;
-use crate::profile::Resource;
 use crate::units::SimSpan;
 
 /// Returns the delay of a job with the result `with` in the whole run and the result `without` in the run without
@@ -39,29 +38,14 @@ fn parts(outcome: &Outcome) -> Vec<(String, SimSpan)> {
     for (name, level) in ["intra_cmp", "inter_cmp", "inter_node"].into_iter().zip(Level::ALL) {
         let of_level = path.level(level);
         let contention = outcome.contention.as_ref().map(|levels| *levels.level(level)).unwrap_or_default();
-        let by_resource = |resource| (resource_name(resource), contention.of(resource));
-        let known: SimSpan = Resource::ALL.into_iter().map(|resource| contention.of(resource)).sum();
+        let by_resource = contention.by_resource();
+        let known: SimSpan = by_resource.iter().map(|(_, time)| *time).sum();
         let rest = ("other", of_level.contention.saturating_sub(known));
         parts.push((format!("{name}.latency"), of_level.latency));
         parts.push((format!("{name}.bytes"), of_level.bytes));
         parts.push((format!("{name}.protocol"), of_level.protocol));
-        let resources = Resource::ALL.into_iter().map(by_resource).chain([rest]);
+        let resources = by_resource.into_iter().chain([rest]);
         parts.extend(resources.map(|(resource, time)| (format!("{name}.contention.{resource}"), time)));
     }
     parts
-}
-
-/// Returns the name of a resource, as in the JSON form of the contention on the critical path.
-fn resource_name(resource: Resource) -> &'static str {
-    match resource {
-        Resource::Core => "core",
-        Resource::AdapterOut => "adapter_out",
-        Resource::AdapterIn => "adapter_in",
-        Resource::Duplex => "duplex",
-        Resource::Gap => "gap",
-        Resource::Cache => "cache",
-        Resource::Memory => "memory",
-        Resource::Interconnect => "interconnect",
-        Resource::Uplink => "uplink",
-    }
 }

@@ -1,10 +1,12 @@
 //! Lists of node or core numbers in jobs files, such as `0-3,8`.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use toml::Value;
 
 use crate::config::{Document, Lines};
+use crate::platform::{Places, expand_hosts};
 use crate::run::error::PredictError;
 
 /// Greatest number of entries of a list.
@@ -56,6 +58,64 @@ pub(super) fn list_of(
         return Err(wrong(format!("{twice} twice")));
     }
     Ok(list)
+}
+
+/// Nodes of a job: their numbers or their names.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum HostList {
+    Numbers(Vec<u32>),
+    Names(Vec<String>),
+}
+
+impl HostList {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            HostList::Numbers(numbers) => numbers.len(),
+            HostList::Names(names) => names.len(),
+        }
+    }
+
+    /// Returns the numbers of the nodes of the job `job`.
+    ///
+    /// # Errors
+    /// The machine does not state names of nodes, or has no node with a name.
+    pub(super) fn numbers(&self, job: &str, places: &Places) -> Result<Vec<u32>, PredictError> {
+        let names = match self {
+            HostList::Numbers(numbers) => return Ok(numbers.clone()),
+            HostList::Names(names) => names,
+        };
+        let known: HashMap<&str, u32> = (0..).zip(&places.hosts).map(|(node, name)| (name.as_str(), node)).collect();
+        let number = |name: &String| {
+            let expected = match known.is_empty() {
+                true => "numbers of nodes, because the platform has no key hosts with names",
+                false => "names that the key hosts of the platform has",
+            };
+            let known = known.get(name.as_str()).copied();
+            known.ok_or_else(|| PredictError::input(format!("job {job}: hosts: expected {expected}; found \"{name}\"")))
+        };
+        names.iter().map(number).collect()
+    }
+}
+
+/// Returns the nodes in the value at `path` of `document`: a list as in [`list_of`], or names such as `n[01-04]`.
+pub(super) fn hosts_of(
+    document: &Document,
+    path: &str,
+    value: &Value,
+    directory: &Path,
+) -> Result<HostList, PredictError> {
+    let text = value.as_str().filter(|text| !is_list(text) && !directory.join(text).exists());
+    let is_name = |text: &str| text.starts_with(|first: char| first.is_ascii_alphabetic());
+    let Some(text) = text.filter(|text| is_name(text) && !text.contains(['/', '.'])) else {
+        return list_of(document, path, value, directory).map(HostList::Numbers);
+    };
+    let names = expand_hosts(text).map_err(|expected| document.expected(path, expected, format!("\"{text}\"")))?;
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(document.expected(path, "each host once", format!("\"{}\" twice", pair[0])).into()),
+        None => Ok(HostList::Names(names)),
+    }
 }
 
 /// Makes the name of a file in `value` independent of the current directory.

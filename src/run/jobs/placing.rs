@@ -5,6 +5,7 @@ use crate::run::error::PredictError;
 use crate::run::placement::sites_on;
 use crate::run::settings::Settings;
 use crate::run::values::PlacementChoice;
+use crate::units::counted;
 
 use super::allocation::{NodeRequest, allocate};
 use super::{JobSet, JobSpec};
@@ -62,10 +63,7 @@ impl<'a> SizedJob<'a> {
             ..run.clone()
         };
         let listed = match &settings.placement {
-            PlacementChoice::File(path) => match Placement::read(path)? {
-                Placement::Explicit(sites) => Some(sites),
-                _ => None,
-            },
+            PlacementChoice::File(path) => Some(Placement::read_on(path, shape, &platform.places)?),
             _ => None,
         };
         let ranks = match (job.ranks, own) {
@@ -79,7 +77,8 @@ impl<'a> SizedJob<'a> {
         };
         let most = (cores.len() as u32).saturating_mul(platform.core.threads.count());
         let per_node = settings.ranks_per_node.map_or(most, |stated| stated.min(most));
-        let stated = job.hosts.as_ref().map(|hosts| hosts.len() as u32).or(job.nodes);
+        let hosts = job.hosts.as_ref().map(|hosts| hosts.numbers(name, &platform.places)).transpose()?;
+        let stated = hosts.as_ref().map(|hosts| hosts.len() as u32).or(job.nodes);
         let ranks = match (ranks, stated) {
             (Some(ranks), _) => ranks,
             (None, Some(nodes)) => nodes.saturating_mul(per_node),
@@ -94,7 +93,7 @@ impl<'a> SizedJob<'a> {
             return Err(PredictError::input(text));
         }
         let nodes = stated.unwrap_or(ranks.div_ceil(per_node)) as usize;
-        let mut hosts = job.hosts.clone();
+        let mut hosts = hosts;
         if let Some(sites) = &listed {
             if stated.is_some() || job.cores.is_some() {
                 let text = format!(
@@ -165,10 +164,11 @@ impl<'a> SizedJob<'a> {
         let most = of_node * u64::from(threads);
         let per_node = self.settings.ranks_per_node.map_or(most, |stated| u64::from(stated).min(most));
         if u64::from(self.ranks) > per_node * count && !self.settings.oversubscribe {
-            let ranks = self.ranks;
             return Err(PredictError::input(format!(
-                "job {name}: {ranks} ranks on {count} nodes with at most {per_node} ranks each: give fewer ranks, more nodes \
-                 or cores, or --oversubscribe"
+                "job {name}: {} on {} with at most {} each: give fewer ranks, more nodes or cores, or --oversubscribe",
+                counted(self.ranks, "rank"),
+                counted(count, "node"),
+                counted(per_node, "rank")
             )));
         }
         let site = |rank: u64| {

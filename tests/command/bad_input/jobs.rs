@@ -42,6 +42,26 @@ fn allocations_that_do_not_fit() {
         ),
         (&twice, "", &format!("expected {list} in jobs.a.hosts of jobs.toml:3; found 0 twice")),
         (&large, "", "job b needs 3 of the 4 nodes, and 2 are free: give fewer ranks or nodes, or a larger --nct"),
+        (
+            &two("hosts = \"n[1-2]\"", "ranks = 1"),
+            "",
+            "job a: hosts: expected numbers of nodes, because the platform has no key hosts with names; found \"n1\"",
+        ),
+        (
+            &two("hosts = \"n[1-2]\"", "ranks = 1"),
+            "--set platform.hosts=n[2-17]",
+            "job a: hosts: expected names that the key hosts of the platform has; found \"n1\"",
+        ),
+        (
+            &two("hosts = \"n[1-\"", "ranks = 1"),
+            "",
+            "expected brackets in pairs in \"n[1-\" in jobs.a.hosts of jobs.toml:3; found \"n[1-\"",
+        ),
+        (
+            &two("hosts = \"n1,n1\"", "ranks = 1"),
+            "",
+            "expected each host once in jobs.a.hosts of jobs.toml:3; found \"n1\" twice",
+        ),
         (&two("hosts = 4", "ranks = 1"), "", "job a names node 4: the machine has nodes 0 to 3"),
         (
             &format!("free_nodes = \"0-2\"\n{}", two("hosts = 3", "ranks = 1")),
@@ -57,7 +77,7 @@ fn allocations_that_do_not_fit() {
         (
             &two("hosts = 3\ncores = 0\nranks = 2", "ranks = 1"),
             "",
-            "job a: 2 ranks on 1 nodes with at most 1 ranks each: give fewer ranks, more nodes or cores, or --oversubscribe",
+            "job a: 2 ranks on 1 node with at most 1 rank each: give fewer ranks, more nodes or cores, or --oversubscribe",
         ),
         (
             &two("ranks = 1\nallocation = \"pack rack\"", "ranks = 1"),

@@ -170,6 +170,10 @@ impl LinkNetworkFile {
         }
         let network = LinkNetwork::new(topology, layers.collect()).with_planes(planes);
         let network = network.ok_or_else(|| self.too_large(document))?;
+        if network.rails() > 1 && (planes > 1 || network.rails() != adapters) {
+            let expected = format!("a list with one switch per node, or {adapters} for the rails of [inter_node],");
+            return Err(document.expected("network.file", expected, network.rails()));
+        }
         if network.nodes() < shape.nodes {
             let expected = format!("a network of at least {} nodes, as in nct,", shape.nodes);
             return Err(document.expected("network", expected, format!("{} nodes", network.nodes())));
@@ -366,8 +370,23 @@ fn each<T: Copy>(
     }
 }
 
+impl LinkNetwork {
+    /// Reads a list of switches and links. Links without a stated bandwidth have no limit.
+    ///
+    /// # Errors
+    /// A line has another form, or nodes have no path between them. The error names the line.
+    pub fn of_list(name: &str, text: &str) -> Result<LinkNetwork, ConfigError> {
+        let usual = LinkLayer { name: String::new(), bandwidth: None, latency: SimSpan::ZERO };
+        let (topology, layers) = graph(&Lines::parse(name, text), &usual, &|latency| latency)?;
+        Ok(LinkNetwork::new(topology, layers))
+    }
+}
+
+/// Greatest number of adapters of a node in a list of switches and links.
+const MOST_RAILS: usize = 16;
+
 /// Statements of a list of switches and links.
-const STATEMENTS: &str = "\"link SWITCH SWITCH [COUNT] [BANDWIDTH] [LATENCY]\", \"node NUMBER SWITCH\" or \
+const STATEMENTS: &str = "\"link SWITCH SWITCH [COUNT] [BANDWIDTH] [LATENCY]\", \"node NUMBER SWITCH…\" or \
     \"nodes FIRST-LAST SWITCH\"";
 
 /// Reads a list of switches and links. Links have the properties `usual`, unless their line states others. `longer`
@@ -387,7 +406,8 @@ fn graph(
     };
     let mut layers: Vec<LinkLayer> = Vec::new();
     let mut cables = Vec::new();
-    let mut switch_of: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut switches_of: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut rails = None;
     for (number, line) in lines.iter() {
         let wrong = |expected: &str| Err(lines.expected(number, expected, line));
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -420,7 +440,7 @@ fn graph(
                 }
                 cables.extend((0..count).map(|_| (ends, at as u16)));
             }
-            [word @ ("node" | "nodes"), range, name] => {
+            [word @ ("node" | "nodes"), range, names @ ..] if !names.is_empty() => {
                 let (first, last) = range.split_once('-').filter(|_| *word == "nodes").unwrap_or((range, range));
                 let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>()) else {
                     return wrong("the number of a node, or FIRST-LAST after \"nodes\",");
@@ -428,9 +448,12 @@ fn graph(
                 if first > last || last as usize >= MOST_CABLES {
                     return wrong(&format!("an ascending range of nodes below {MOST_CABLES}"));
                 }
-                let at = switch(name);
+                if *rails.get_or_insert(names.len()) != names.len() || names.len() > MOST_RAILS {
+                    return wrong("as many switches as other nodes have, one per adapter,");
+                }
+                let all: Vec<u32> = names.iter().map(|name| switch(name)).collect();
                 for node in first..=last {
-                    if switch_of.insert(node, at).is_some() {
+                    if switches_of.insert(node, all.clone()).is_some() {
                         return wrong("each node once");
                     }
                 }
@@ -438,13 +461,15 @@ fn graph(
             _ => return wrong(STATEMENTS),
         }
     }
-    let of_nodes: Vec<u32> = (0..).map_while(|node| switch_of.get(&node).copied()).collect();
-    if of_nodes.len() < switch_of.len() || of_nodes.is_empty() {
+    let of_nodes: Vec<&Vec<u32>> = (0..).map_while(|node| switches_of.get(&node)).collect();
+    if of_nodes.len() < switches_of.len() || of_nodes.is_empty() {
         let expected = "consecutive numbers of nodes from 0";
         return Err(lines.expected_in_all(expected, format!("no node {}", of_nodes.len())));
     }
     let latencies = layers.iter().map(|layer| longer(layer.latency)).collect();
-    let graph = SwitchGraph::new(names, of_nodes, &cables, latencies);
+    let of_rail = |rail: usize| of_nodes.iter().map(|of| of[rail]).collect();
+    let switches = (0..rails.unwrap_or(1)).map(of_rail).collect();
+    let graph = SwitchGraph::new(names, switches, &cables, latencies);
     if let Some([from, to]) = graph.parted() {
         let expected = "a path of links between all nodes";
         return Err(lines.expected_in_all(expected, format!("none between nodes {from} and {to}")));

@@ -144,6 +144,7 @@ impl<'a> StatedPlaces<'a> {
             domains: domains.into_iter().map(|(domain, _)| domain).collect(),
             groups: groups.into_iter().map(|(group, _)| group).collect(),
             network: network.map(Arc::new),
+            hosts: Vec::new(),
         };
         Ok(StatedPlaces { places, files })
     }
@@ -160,7 +161,7 @@ impl<'a> StatedPlaces<'a> {
         files: [&LinkFile; 3],
         links: &[Link; 3],
     ) -> Result<Option<PairClasses>, ConfigError> {
-        let Places { domains, groups, network } = &self.places;
+        let Places { domains, groups, network, .. } = &self.places;
         let names = domains.iter().map(|domain| &domain.name).chain(groups.iter().map(|group| &group.name));
         let names: Vec<&String> = names.collect();
         let of_network = network.as_ref().map_or(0, |network| network.classes());

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::config::ConfigError;
-use crate::units::Bytes;
+use crate::units::{Bytes, counted};
 
 use super::super::Shape;
 use super::{ImportedPlaces, shown};
@@ -42,7 +42,7 @@ pub(super) fn import(name: &str, text: &str) -> Result<ImportedPlaces, ConfigErr
     let packages = topology.packages(&mut notes)?;
     let cores = topology.cores_of(packages[0]);
     if let Some(other) = packages.iter().find(|package| topology.cores_of(**package) != cores) {
-        let expected = format!("{cores} cores in each processor, as in the first");
+        let expected = format!("{} in each processor, as in the first", counted(cores as u64, "core"));
         return Err(topology.expected(*other, &expected, topology.cores_of(*other)));
     }
     let shape = Shape::new(1, packages.len() as u32, cores as u32);

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use crate::config::{ConfigError, Lines};
 
-use super::{ImportedPlaces, shown};
+use super::{ImportedPlaces, hosts_key, shown};
 
 /// Gbit/s of data per lane by the name of the rate.
 const LANES: [(&str, f64); 8] = [
@@ -83,11 +83,10 @@ pub(super) fn import(name: &str, text: &str, list: &str) -> Result<ImportedPlace
         notes.push(format!("links of unknown rates ({rates}) have the bandwidth of [network]"));
     }
     notes.push("latencies are not in the file: measure them, then add latency and switch_latency".to_owned());
+    let (count, names) = (nodes.len(), hosts_key(nodes.iter().map(|(node, _)| *node)));
     let toml = format!(
-        "# {} nodes, from {}\nnct = [{}, 1, 1]\n\n[network]\ntopology = \"graph\"\nfile = \"{list}\"\n",
-        nodes.len(),
-        shown(name),
-        nodes.len()
+        "# {count} nodes, from {}\nnct = [{count}, 1, 1]\n{names}\n[network]\ntopology = \"graph\"\nfile = \"{list}\"\n",
+        shown(name)
     );
     Ok(ImportedPlaces { toml, list: Some(rows), notes })
 }

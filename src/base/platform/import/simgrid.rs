@@ -1,4 +1,4 @@
-//! XML files of SimGrid with one cluster: a star of hosts, a fat tree, a torus or a dragonfly.
+//! XML files of SimGrid. A cluster is a star of hosts, a fat tree, a torus or a dragonfly.
 
 use std::fmt::Write as _;
 
@@ -7,6 +7,7 @@ use roxmltree::{Document, Node, ParsingOptions};
 use crate::config::ConfigError;
 use crate::units::{Bandwidth, SimSpan};
 
+use super::simgrid_hosts::Zone;
 use super::{ImportedPlaces, shown};
 
 /// A cluster with the name of its file.
@@ -24,8 +25,22 @@ pub(super) fn fits(text: &str) -> bool {
     text.contains("<platform") && !text.contains("<topology")
 }
 
-/// Converts the file.
-pub(super) fn import(name: &str, text: &str) -> Result<ImportedPlaces, ConfigError> {
+/// Parses a bandwidth. SimGrid writes MBps for bytes and Mbps for bits; a number has the unit B/s.
+pub(super) fn bandwidth(text: &str) -> Option<Bandwidth> {
+    let of_number = || text.parse::<f64>().ok().and_then(|_| format!("{text}B/s").parse().ok());
+    text.strip_suffix("Bps")
+        .map_or_else(|| text.parse().ok(), |number| format!("{number}B/s").parse().ok())
+        .or_else(of_number)
+}
+
+/// Parses a time. A number has the unit s.
+pub(super) fn latency(text: &str) -> Option<SimSpan> {
+    let seconds = text.parse::<f64>().ok().and_then(SimSpan::from_seconds);
+    seconds.or_else(|| text.parse().ok())
+}
+
+/// Converts the file. `list` is the name of a list of switches and links.
+pub(super) fn import(name: &str, text: &str, list: &str) -> Result<ImportedPlaces, ConfigError> {
     let options = ParsingOptions { allow_dtd: true, nodes_limit: MOST_XML_NODES, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let line = error.pos().row;
@@ -34,12 +49,8 @@ pub(super) fn import(name: &str, text: &str) -> Result<ImportedPlaces, ConfigErr
     let root = document.root_element();
     let mut clusters = root.descendants().filter(|node| node.has_tag_name("cluster"));
     let first = clusters.next();
-    let cluster = Cluster { name, document: &document, node: first.unwrap_or(root) };
-    if first.is_none() {
-        let expected =
-            "one element <cluster>; hosts with routes of their own are not read, and need a list of switches";
-        return Err(cluster.expected(expected, "none"));
-    }
+    let Some(first) = first else { return Zone { name, document: &document, root }.convert(list) };
+    let cluster = Cluster { name, document: &document, node: first };
     if let Some(second) = clusters.next() {
         let cluster = Cluster { node: second, ..cluster };
         return Err(cluster.expected("one element <cluster>", "a second one"));
@@ -59,16 +70,13 @@ impl Cluster<'_> {
 
     fn bandwidth(&self, key: &str) -> Result<Bandwidth, ConfigError> {
         let text = self.needed(key)?;
-        // SimGrid writes MBps for bytes and Mbps for bits.
-        let found = text.strip_suffix("Bps").map_or_else(|| text.parse(), |number| format!("{number}B/s").parse());
-        found.map_err(|_| self.expected(&format!("a bandwidth such as {key}=\"1GBps\""), format!("\"{text}\"")))
+        let found = bandwidth(text);
+        found.ok_or_else(|| self.expected(&format!("a bandwidth such as {key}=\"1GBps\""), format!("\"{text}\"")))
     }
 
     fn latency(&self, key: &str) -> Result<SimSpan, ConfigError> {
         let text = self.needed(key)?;
-        let seconds = text.parse::<f64>().ok().and_then(SimSpan::from_seconds);
-        let found = seconds.or_else(|| text.parse().ok());
-        found.ok_or_else(|| self.expected(&format!("a time such as {key}=\"5us\""), format!("\"{text}\"")))
+        latency(text).ok_or_else(|| self.expected(&format!("a time such as {key}=\"5us\""), format!("\"{text}\"")))
     }
 
     /// Number of hosts of the attribute `radical`, such as "0-63,70".

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::config::{ConfigError, Lines};
 
-use super::host_list::expand;
-use super::{ImportedPlaces, shown};
+use super::super::host_list::expand;
+use super::{ImportedPlaces, hosts_key, shown};
 
 const FORMATS: &str = "SwitchName=… or BlockName=…, as in Slurm's topology.conf, or output of ibnetdiscover, or XML of \
     hwloc 2 or SimGrid";
@@ -81,7 +81,7 @@ pub(super) fn import(name: &str, text: &str, list: &str) -> Result<ImportedPlace
             .to_owned(),
     );
     Ok(ImportedPlaces {
-        toml: toml(name, nodes.len(), &names, list),
+        toml: toml(name, &nodes, &names, list),
         list: (!kinds.is_empty()).then(|| {
             let rows = nodes.iter().zip(&groups).map(|((node, _), of)| {
                 let of = kinds.iter().map(|kind| sets[of[*kind]].name.as_str()).collect::<Vec<_>>();
@@ -242,8 +242,12 @@ fn nodes(lines: &Lines, sets: &[NodeSet]) -> Result<Vec<(String, usize)>, Config
     Ok(nodes)
 }
 
-fn toml(name: &str, nodes: usize, kinds: &[String], list: &str) -> String {
-    let mut text = format!("# Groups of {nodes} nodes, from {}: nct = [{nodes}, …, …]\n", shown(name));
+fn toml(name: &str, nodes: &[(String, usize)], kinds: &[String], list: &str) -> String {
+    let (count, hosts) = (nodes.len(), hosts_key(nodes.iter().map(|(node, _)| node.as_str())));
+    let mut text = format!("# Groups of {count} nodes, from {}: nct = [{count}, …, …]\n", shown(name));
+    if !hosts.is_empty() {
+        let _ = write!(text, "# Names of the nodes, for the top of the platform file: {hosts}");
+    }
     for kind in kinds {
         let _ = write!(text, "\n[places.{kind}]\nnodes = {}\n", toml::Value::from(list));
     }

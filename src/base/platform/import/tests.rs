@@ -226,7 +226,7 @@ fn wrong_xml_is_refused_with_its_line() {
         ("<html/>", "in.txt:1: expected the element <topology> of hwloc"),
         ("\n<topology/>", "in.txt:2: expected version 2 of hwloc's XML"),
         ("<topology version=\"2.0\"/>", "in.txt:1: expected objects of the type Core"),
-        (two, "in.txt:3: expected 1 cores in each processor"),
+        (two, "in.txt:3: expected 1 core in each processor"),
     ] {
         let error = import(text).unwrap_err();
         assert!(error.contains(expected), "{text}: {error}");

@@ -14,8 +14,10 @@ use super::{LinkLayer, Routes};
 #[derive(Clone, Debug)]
 pub(in crate::platform) struct SwitchGraph {
     names: Vec<String>,
-    /// Switch of each node.
+    /// Switch of each node's first adapter.
     switch_of: Vec<u32>,
+    /// Switches of the further adapters of each node, by adapter; empty if all adapters of a node have one switch.
+    further: Vec<Vec<u32>>,
     /// Switches at the ends of each link, in ascending order of the first switch, and the layer of the link.
     links: Vec<([u32; 2], u16)>,
     /// Number of the first link of each switch; one more entry than switches.
@@ -34,15 +36,17 @@ const NONE: Distance = (u32::MAX, SimSpan::ZERO);
 
 impl PartialEq for SwitchGraph {
     fn eq(&self, other: &SwitchGraph) -> bool {
-        self.names == other.names && self.switch_of == other.switch_of && self.links == other.links
+        (&self.names, &self.switch_of, &self.further, &self.links)
+            == (&other.names, &other.switch_of, &other.further, &other.links)
     }
 }
 
 impl SwitchGraph {
-    /// Creates a network. `cables` has the two switches of each cable and its layer.
+    /// Creates a network. `switches_of` has the switches of each adapter of all nodes, at least those of the first
+    /// adapters, and `cables` the two switches of each cable and its layer.
     pub fn new(
         names: Vec<String>,
-        switch_of: Vec<u32>,
+        mut switches_of: Vec<Vec<u32>>,
         cables: &[([u32; 2], u16)],
         of_layer: Vec<SimSpan>,
     ) -> SwitchGraph {
@@ -55,15 +59,24 @@ impl SwitchGraph {
             first_link[switch + 1] += first_link[switch];
         }
         let distances = vec![OnceLock::new(); names.len()];
-        SwitchGraph { names, switch_of, links, first_link, of_layer, distances }
+        let further = switches_of.split_off(1);
+        let switch_of = switches_of.remove(0);
+        SwitchGraph { names, switch_of, further, links, first_link, of_layer, distances }
     }
 
     /// Returns two nodes without a path between them, if such nodes exist.
     pub fn parted(&self) -> Option<[u32; 2]> {
         let first = *self.switch_of.first()?;
         let all = self.compute(first);
-        let far = self.switch_of.iter().position(|switch| all[*switch as usize] == NONE)?;
-        Some([0, far as u32])
+        let nodes = [&self.switch_of].into_iter().chain(&self.further).flat_map(|of| (0..).zip(of));
+        let far = nodes.into_iter().find(|(_, switch)| all[**switch as usize] == NONE)?;
+        Some([0, far.0])
+    }
+
+    /// Returns the switch of an adapter of a node.
+    fn switch_of_rail(&self, node: u32, rail: u8) -> u32 {
+        let of = usize::from(rail).checked_sub(1).and_then(|at| self.further.get(at)).unwrap_or(&self.switch_of);
+        of[node as usize]
     }
 
     fn links_of(&self, switch: u32) -> std::ops::Range<u32> {
@@ -136,7 +149,15 @@ impl Routes for SwitchGraph {
     }
 
     fn path(&self, from: u32, to: u32, step: &mut dyn FnMut(u32)) {
-        let (mut at, end) = (self.switch(from), self.switch(to));
+        self.path_of_rails([0, 0], from, to, step);
+    }
+
+    fn rails(&self) -> u32 {
+        self.further.len() as u32 + 1
+    }
+
+    fn path_of_rails(&self, rails: [u8; 2], from: u32, to: u32, step: &mut dyn FnMut(u32)) {
+        let (mut at, end) = (self.switch_of_rail(from, rails[0]), self.switch_of_rail(to, rails[1]));
         let all = self.to(end);
         while at != end {
             let (hops, latency) = all[at as usize];

@@ -28,13 +28,13 @@ fn dragonfly(groups: u32, switches: GroupSwitches, nodes: u32, links: [u32; 2], 
 /// Returns a graph with the switches and links of another network, whose nodes are on the same switches.
 fn copied(network: &LinkNetwork) -> LinkNetwork {
     let names = (0..network.switches()).map(|switch| network.switch_name(switch)).collect();
-    let switch_of = (0..network.nodes()).map(|node| network.switch(node)).collect();
+    let switch_of = (0..network.nodes()).map(|node| network.switch(node)).collect::<Vec<u32>>();
     let layer = |link| network.layer(link) as u16;
     let cables: Vec<_> = network.links().map(|link| (network.ends(link).unwrap(), layer(link))).collect();
     // Each cable has a link in each direction; one is listed.
     let cables: Vec<_> = cables.into_iter().filter(|([from, to], _)| from < to).collect();
     let latencies = network.layers().iter().map(|layer| layer.latency).collect();
-    let graph = SwitchGraph::new(names, switch_of, &cables, latencies);
+    let graph = SwitchGraph::new(names, vec![switch_of], &cables, latencies);
     assert_eq!(graph.parted(), None);
     LinkNetwork::new(SwitchTopology::Graph(graph), network.layers().to_vec())
 }
@@ -96,7 +96,7 @@ fn planes_have_links_and_switches_of_their_own() {
     let two = one.clone().with_planes(2).unwrap();
     assert_eq!((two.nodes(), two.switches()), (12, 2 * one.switches()));
     assert_eq!(two.layer_counts(), [2 * one.layer_counts()[0]]);
-    let [first, second] = [0, 1].map(|plane| two.path_in_plane(plane, 0, 5));
+    let [first, second] = [0, 1].map(|plane| two.path_of_rails([plane, plane], 0, 5));
     assert_eq!((&first, first.len()), (&one.path(0, 5), second.len()));
     let names = [&first, &second].map(|path| two.link_name(path[0]));
     assert_eq!(names[1], "leaf 0 of plane 1 to switch 1 of level 2 of plane 1");

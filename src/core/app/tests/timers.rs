@@ -83,7 +83,7 @@ fn what_is_wrong_with_timers_is_told_with_its_place() {
         ),
         (
             "main = []\n[timers]\na = 100000000\nt = 34217729",
-            "expected at most 134217728 elements in the timers of 1 ranks in timers.t of app.toml; found 134217729",
+            "expected at most 134217728 elements in the timers of 1 rank in timers.t of app.toml; found 134217729",
         ),
         (
             "main = []\n[timers]\nt = \"67108865 * size / 2 \"",

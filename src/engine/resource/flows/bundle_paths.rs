@@ -3,9 +3,9 @@
 use smallvec::SmallVec;
 
 use mcpsim_base::platform::{LinkIndex, Occupancy};
-use mcpsim_base::profile::SharedKind;
+use mcpsim_base::profile::{SharedKind, UplinkKind};
 
-use super::bundles::BundleKey;
+use super::bundles::{BundleKey, LostBytes};
 use super::links::NetworkLinks;
 use super::resources::{MOST, ResourceId};
 use super::{Flows, uplinks};
@@ -67,19 +67,24 @@ impl ResourceKind {
             kind => kind.reported(),
         }
     }
-
-    /// Returns the part of [`super::LostBytes`] that has the losses of flows at resources of this kind.
-    pub(super) fn lost_at(self) -> usize {
-        match self {
-            ResourceKind::Out => 0,
-            ResourceKind::In => 1,
-            ResourceKind::Duplex | ResourceKind::Pair => 2,
-            ResourceKind::UplinkOut | ResourceKind::UplinkIn | ResourceKind::Link => 3,
-        }
-    }
 }
 
 impl Flows {
+    /// Returns the part of [`LostBytes`] that has the losses of flows at a resource.
+    pub(super) fn lost_at_resource(&self, id: ResourceId) -> usize {
+        let kind = match id.kind() {
+            ResourceKind::Out => return 0,
+            ResourceKind::In => return 1,
+            ResourceKind::Duplex | ResourceKind::Pair => return 2,
+            ResourceKind::UplinkOut | ResourceKind::UplinkIn => UplinkKind::new(id.other() as usize),
+            ResourceKind::Link => {
+                let links = self.wires.links.as_ref();
+                links.map_or(UplinkKind::new(0), |links| links.kind(LinkIndex(id.other())))
+            }
+        };
+        LostBytes::UPLINKS + kind.index()
+    }
+
     /// Returns the resources that the flows of a bundle pass.
     pub(super) fn path(&self, bundle: &BundleKey) -> SmallVec<[ResourceId; 6]> {
         let BundleKey { from, to, rails: [out, into], .. } = *bundle;

@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use mcpsim_base::profile::UplinkKind;
+
 /// Identifier of a bundle, equal at every worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BundleKey {
@@ -141,9 +143,14 @@ impl FlowOrder {
 }
 
 /// Loss of the flows of a bundle relative to their pace, in bytes per second times picoseconds. The parts are the
-/// losses at an outgoing adapter, at an incoming adapter, at both directions together, and at an uplink or link.
+/// losses at an outgoing adapter, at an incoming adapter, at both directions together, and at each kind of uplinks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LostBytes(pub [i128; 4]);
+pub(crate) struct LostBytes(pub [i128; LostBytes::UPLINKS + UplinkKind::COUNT]);
+
+impl LostBytes {
+    /// Number of parts before those of the kinds of uplinks.
+    pub const UPLINKS: usize = 3;
+}
 
 impl Bundles {
     #[inline]

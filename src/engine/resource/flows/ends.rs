@@ -126,7 +126,7 @@ impl Flows {
 
     /// Returns the part of [`LostBytes`] for losses at `bound`; `None` at the own pace.
     pub(super) fn part(&self, bound: u32) -> Option<usize> {
-        self.resources.id.get(bound as usize).map(|id| id.kind().lost_at())
+        self.resources.id.get(bound as usize).map(|id| self.lost_at_resource(*id))
     }
 
     /// Enters the next end of a bundle. Older entries become stale.

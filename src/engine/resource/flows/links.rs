@@ -5,6 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use mcpsim_base::platform::{LinkIndex, LinkNetwork};
+use mcpsim_base::profile::UplinkKind;
 use mcpsim_base::units::{Bandwidth, SimSpan};
 
 use super::Flows;
@@ -28,7 +29,7 @@ impl NetworkLinks {
         has_limits.then(|| NetworkLinks { network: network.clone(), numbers: numbers.to_vec() })
     }
 
-    /// Returns whether a message between two nodes passes links.
+    /// Returns whether a message between the first adapters of two nodes passes links.
     pub fn crosses(&self, from: u32, to: u32) -> bool {
         let [from, to] = [from, to].map(|node| self.network.switch(self.numbers[node as usize]));
         from != to
@@ -53,7 +54,7 @@ impl NetworkLinks {
         let [from, to] = [bundle.from, bundle.to].map(|node| self.numbers[node as usize]);
         let plane = bundle.rails[0].into();
         let detour = self.network.detour(plane, from, to).filter(|_| bundle.detour);
-        let links = detour.map_or_else(|| self.network.path_in_plane(plane, from, to), |(links, _)| links);
+        let links = detour.map_or_else(|| self.network.path_of_rails(bundle.rails, from, to), |(links, _)| links);
         let links = links.into_iter().filter(|link| self.capacity(*link).is_some());
         path.extend(links.map(|link| self.resource(link)));
     }
@@ -62,6 +63,11 @@ impl NetworkLinks {
         let near = self.network.near(link);
         let owner = self.numbers.partition_point(|number| *number <= near).saturating_sub(1);
         ResourceId::new(ResourceKind::Link, owner as u32, link.0)
+    }
+
+    /// Kind of a link.
+    pub(super) fn kind(&self, link: LinkIndex) -> UplinkKind {
+        UplinkKind::new(self.network.layer(link))
     }
 
     /// Capacity of a link in bytes per second.

@@ -80,10 +80,92 @@ fn clusters_that_cannot_be_are_refused_with_their_line() {
         let error = import(&cluster(attributes)).unwrap_err();
         assert!(error.contains(expected), "{attributes}: {error}");
     }
-    let hosts =
-        "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/></zone></platform>";
-    assert!(import(hosts).unwrap_err().contains("hosts with routes of their own are not read"));
     assert!(import("<platform version=\"4.1\"><cluster></platform>").unwrap_err().contains("expected XML of SimGrid"));
+}
+
+fn zone(routing: &str, content: &str) -> String {
+    format!(
+        "<?xml version='1.0'?>\n<platform version=\"4.1\"><zone id=\"z\" routing=\"{routing}\">\n{content}\n</zone></platform>\n"
+    )
+}
+
+/// Returns four hosts, and links of 1 GB/s and 1 us between them and two switches, which have a link of 2 GB/s.
+fn tree_of_links() -> String {
+    let hosts = ["a", "b", "c", "d"].map(|of| format!("<host id=\"{of}\" speed=\"1Gf\" core=\"2\"/>")).concat();
+    let link =
+        |id: &str| format!("<link id=\"{id}\" bandwidth=\"1GBps\" latency=\"1us\" sharing_policy=\"SPLITDUPLEX\"/>\n");
+    let links = ["la", "lb", "lc", "ld"].map(link).concat();
+    format!("{hosts}\n{links}<link id=\"up\" bandwidth=\"2e9\" latency=\"0.000003\" sharing_policy=\"FATPIPE\"/>\n")
+}
+
+fn route(from: &str, to: &str, links: &[&str]) -> String {
+    let links = links.iter().map(|id| format!("<link_ctn id=\"{id}\"/>")).collect::<String>();
+    format!("<route src=\"{from}\" dst=\"{to}\">{links}</route>\n")
+}
+
+#[test]
+fn explicit_routes_of_simgrid_become_switches() {
+    let pairs = [("a", "b"), ("a", "c"), ("a", "d"), ("b", "c"), ("b", "d"), ("c", "d")];
+    let all = pairs.map(|(from, to)| {
+        let own = [format!("l{from}"), format!("l{to}")];
+        let is_far = "ab".contains(from) && "cd".contains(to);
+        let links = if is_far { vec![own[0].as_str(), "up", &own[1]] } else { vec![own[0].as_str(), &own[1]] };
+        route(from, to, &links)
+    });
+    let content = tree_of_links() + &all.concat() + &route("a", "a", &["la"]);
+    let found = import(&zone("Full", &content)).unwrap();
+    let platform = loaded(&found, "");
+    assert_eq!((platform.shape.nodes, platform.shape.cores), (4, 2));
+    let found_network = network(&platform);
+    assert_eq!([1, 2, 3].map(|to| found_network.path(0, to).len()), [0, 1, 1]);
+    assert_eq!((found_network.switches(), found_network.links().count()), (2, 2));
+    let between = platform.link(crate::platform::Level::InterNode).row(crate::units::Bytes::new(1));
+    assert_eq!((between.latency.as_ps(), between.bandwidth.get()), (2_000_000, 1_000_000_000));
+    let far = found_network.class(0, 2);
+    assert_eq!((found_network.added_latency(far).as_ps(), found_network.layers()[0].bandwidth), (3_000_000, None));
+    assert!(found.notes.iter().any(|note| note.starts_with("1 routes of hosts to themselves")), "{:?}", found.notes);
+    // Routers and Floyd describe the same network.
+    let own =
+        ["a", "b", "c", "d"].map(|of| route(of, if "ab".contains(of) { "r0" } else { "r1" }, &[&format!("l{of}")]));
+    let routers = "<router id=\"r0\"/><router id=\"r1\"/>";
+    let content = tree_of_links() + routers + &own.concat() + &route("r0", "r1", &["up"]);
+    let floyd = loaded(&import(&zone("Floyd", &content)).unwrap(), "");
+    assert_eq!([1, 2, 3].map(|to| network(&floyd).path(0, to).len()), [0, 1, 1]);
+    // A link that all routes pass is a backbone.
+    let star = pairs.map(|(from, to)| route(from, to, &[&format!("l{from}"), "up", &format!("l{to}")])).concat();
+    let star = import(&zone("Full", &(tree_of_links() + &star))).unwrap();
+    assert!(star.notes.iter().any(|note| note.contains("(backbones) are left out")), "{:?}", star.notes);
+    // Hosts whose links differ are switches of their own.
+    let unequal = content.replacen("1GBps", "3GBps", 1);
+    let unequal = loaded(&import(&zone("Floyd", &unequal)).unwrap(), "");
+    assert_eq!([1, 2, 3].map(|to| network(&unequal).path(0, to).len()), [2, 3, 3]);
+}
+
+#[test]
+fn routes_of_simgrid_that_cannot_be_are_refused_with_their_line() {
+    let with = |content: &str| import(&zone("Full", &(tree_of_links() + content))).unwrap_err();
+    for (content, expected) in [
+        (route("a", "x", &["la"]), "in.xml:9: expected a host or router as dst; found \"x\""),
+        (route("a", "b", &["l"]), "in.xml:9: expected the id of a link; found \"l\""),
+        (route("a", "b", &[]), "expected <link_ctn id=\"…\"/> in a route; found none"),
+        ("<link id=\"la\" bandwidth=\"1\"/>".to_owned(), "an id that no other link has"),
+        ("<link id=\"x\" bandwidth=\"wide\"/>".to_owned(), "bandwidth=\"1GBps\"; found \"wide\""),
+        ("<host id=\"a\"/>".to_owned(), "an id that no other host or router has"),
+        ("<host id=\"e\" core=\"3\"/>".to_owned(), "as many cores as the other hosts have; found 3"),
+        ("<peer id=\"p\"/>".to_owned(), "hosts, routers, links and routes of one zone; found <peer>"),
+        ("<zone id=\"y\"><host id=\"e\"/></zone>".to_owned(), "all hosts in one zone"),
+        (
+            route("a", "b", &["la", "lb"])
+                + &route("b", "c", &["lb", "lc"])
+                + &route("a", "c", &["la", "ld", "up", "lc"]),
+            "in.xml:11: expected routes with the fewest links",
+        ),
+    ] {
+        let error = with(&content);
+        assert!(error.contains(expected), "{content}: {error}");
+    }
+    let none = import("<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\"></zone></platform>").unwrap_err();
+    assert!(none.contains("one element <cluster>, or a zone with <host>"), "{none}");
 }
 
 const FABRIC: &str = "\

@@ -7,7 +7,7 @@ const MOST_NAMES: usize = 1 << 20;
 ///
 /// # Errors
 /// The text says what is expected in place of the returned part of the expression.
-pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
+pub fn expand(text: &str) -> Result<Vec<String>, String> {
     let mut names = Vec::new();
     for part in split(text)? {
         if part.is_empty() {
@@ -16,6 +16,43 @@ pub(super) fn expand(text: &str) -> Result<Vec<String>, String> {
         names.extend(expand_one(part, MOST_NAMES - names.len())?);
     }
     Ok(names)
+}
+
+/// Returns an expression for names, from which [`expand`] returns the names. `None`: a name has a character with a
+/// meaning in expressions.
+pub(super) fn compressed<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    // Runs of consecutive numbers after the same prefix: prefix, first number, last number, width.
+    let mut runs: Vec<(&str, Option<(u64, u64, usize)>)> = Vec::new();
+    for name in names {
+        if name.is_empty() || name.contains(|of: char| matches!(of, '[' | ']' | ',' | '"' | '\\') || of.is_control()) {
+            return None;
+        }
+        let prefix = name.trim_end_matches(|of: char| of.is_ascii_digit());
+        let digits = &name[prefix.len()..];
+        let number = digits.parse::<u64>().ok().filter(|_| digits.len() < 19);
+        match (runs.last_mut(), number) {
+            (Some((before, Some((_, last, width)))), Some(number))
+                if *before == prefix && *last + 1 == number && *width == digits.len() =>
+            {
+                *last = number;
+            }
+            (_, Some(number)) => runs.push((prefix, Some((number, number, digits.len())))),
+            (_, None) => runs.push((name, None)),
+        }
+    }
+    let text = |(prefix, run): &(&str, Option<(u64, u64, usize)>)| match run {
+        None => (*prefix).to_owned(),
+        Some((first, last, width)) if first == last => format!("{prefix}{first:0width$}"),
+        Some((first, last, width)) => format!("{prefix}[{first:0width$}-{last:0width$}]"),
+    };
+    Some(runs.iter().map(text).collect::<Vec<_>>().join(","))
+}
+
+/// Returns the first name in alphabetical order that occurs twice.
+pub(super) fn first_repeated(names: &[String]) -> Option<&str> {
+    let mut sorted: Vec<&str> = names.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
 }
 
 /// Splits an expression at the commas outside brackets.
@@ -107,6 +144,22 @@ mod tests {
         ] {
             assert_eq!(expand(text).unwrap().join(" "), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn names_become_an_expression_for_the_same_names() {
+        for (text, expected) in [
+            ("n1", "n1"),
+            ("n[1-3]", "n[1-3]"),
+            ("n1,n2,a,b7,n3", "n[1-2],a,b7,n3"),
+            ("n[09-11],gpu[1,3]", "n[09-11],gpu1,gpu3"),
+            ("n[9-10]", "n9,n10"),
+        ] {
+            let names = expand(text).unwrap();
+            let found = compressed(names.iter().map(String::as_str)).unwrap();
+            assert_eq!((found.as_str(), expand(&found).unwrap()), (expected, names));
+        }
+        assert_eq!(compressed(["a,b"]), None);
     }
 
     #[test]
