@@ -3,6 +3,7 @@
 //! All functions of the module `report` are pure: they print nothing, open no files and do not query the host. Lines of
 //! text have at most 80 columns.
 
+mod basis;
 mod clusters;
 mod collectives;
 mod compared;

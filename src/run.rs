@@ -14,6 +14,7 @@
 mod again;
 mod application;
 mod as_built;
+mod basis;
 mod collective_rules;
 mod conduct;
 mod described;
@@ -37,6 +38,7 @@ mod scale_range;
 mod settings;
 mod shipped;
 mod trace_file;
+mod typical;
 mod values;
 mod what_if;
 
@@ -53,7 +55,7 @@ pub use resolved::Resolved;
 pub use settings::{Given, Heading, SETTINGS, Setting, Settings};
 pub use shipped::{Shipped, hides, list};
 pub use trace_file::TraceFile;
-pub use values::{Model, PlacementChoice};
+pub use values::{BlockTimes, Model, PlacementChoice};
 
 pub(crate) use application::{is_elf, is_program};
 pub(crate) use files::{check_no_input, directory_of};

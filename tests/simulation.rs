@@ -22,5 +22,7 @@ mod scaling;
 mod trace_collectives;
 #[path = "simulation/trace_damage.rs"]
 mod trace_damage;
+#[path = "simulation/what_if.rs"]
+mod what_if;
 #[path = "simulation/workers.rs"]
 mod workers;

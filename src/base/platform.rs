@@ -37,7 +37,7 @@ mod unread;
 pub use baseline::{Baseline, BaselineLink};
 pub use conditions::{Conditions, ProgressEngine};
 pub use effects::Effect;
-pub use file::PlatformSource;
+pub use file::{Origins, ParameterOrigin, PlatformSource};
 pub use host_list::expand as expand_hosts;
 pub use import::{ImportedPlaces, import_places};
 pub use level::{Level, Site};

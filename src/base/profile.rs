@@ -1,6 +1,7 @@
 //! Profiles of a run: statistics of messages and of the time of ranks. The profile of a run is the sum of the profiles
 //! of its workers (host threads that simulate some of the nodes).
 
+mod basis;
 mod blocks;
 mod changed_machine;
 mod code_scatter;
@@ -19,9 +20,11 @@ mod path;
 mod tasks;
 mod timeline;
 mod timers;
+mod typical;
 mod uses;
 mod what_if;
 
+pub use basis::{Basis, BasisShares, CaseRatios, DominantPart, LeftOutCoverage, LikelyTimes};
 pub use blocks::BlockUse;
 pub use code_scatter::{CodeTimes, HostNoise, MOST_RANKS, SiteScatter};
 pub use collectives::{CollectiveCounter, CollectiveProfile, CollectiveUse, OtherAlgorithm};
@@ -44,6 +47,7 @@ pub use tasks::{
 };
 pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, Timeline};
 pub use timers::{AppFigure, AppResult, TimerSums};
+pub use typical::typical_times;
 pub use uses::{ResourceUse, SharedKind, SharesChanged, Uses};
 pub use what_if::{Change, WhatIf};
 

@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::config::{Document, Override};
 use crate::engine::Outcome;
 use crate::platform::{Effect, Platform};
-use crate::profile::AppFigure;
+use crate::profile::{AppFigure, DominantPart};
 use crate::report::{
     Figure, validation_csv, validation_figures, validation_json, validation_summary, validations_table,
 };
 use crate::run::{Given, Model, PredictError, Resolved, RunRequest, Sources};
-use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, Role, Validation, Wanted, assess};
+use crate::study::validate::{Ask, Case, CasePoints, MeasuredTable, PredictedTime, Role, Validation, Wanted, assess};
 use crate::study::{self, Limits, MemoryBudget, Programs, RankKind, Running, measures, simulate};
 
 pub(super) use args::ValidateArgs;
@@ -152,8 +152,8 @@ impl Host {
         Ok(Host { limits, stop, running, programs, hint, _listening })
     }
 
-    /// Runs all configurations concurrently, and returns the predicted seconds of each run.
-    fn run(&self, configurations: &[Resolved], labels: &[&str], case: &Case) -> Result<Vec<f64>, Failure> {
+    /// Runs all configurations concurrently, and returns the predicted time of each run.
+    fn run(&self, configurations: &[Resolved], labels: &[&str], case: &Case) -> Result<Vec<PredictedTime>, Failure> {
         let kind =
             |of: &Resolved| if of.application.program().is_some() { RankKind::Real } else { RankKind::Described };
         let memory = |of: &Resolved| MemoryBudget::of_run(of.ranks(), kind(of));
@@ -175,9 +175,12 @@ impl Host {
         if self.running.cancelled() {
             return Err(Failure { exit: Exit::Interrupted, text: "interrupted".to_owned() });
         }
-        let mut seconds = vec![Vec::new(); runs];
+        let (mut seconds, mut dominant) = (vec![Vec::new(); runs], vec![None; runs]);
         for (task, result) in found {
-            let predicted = result.map_err(Failure::from).and_then(|outcome| predicted(&outcome, case));
+            let predicted = result.map_err(Failure::from).and_then(|outcome| {
+                dominant[task % runs] = DominantPart::of(&outcome.path);
+                predicted(&outcome, case)
+            });
             seconds[task % runs].push(predicted.map_err(|failure| at(labels[task % runs], failure))?);
         }
         if alone {
@@ -190,7 +193,8 @@ impl Host {
             seconds.sort_by(f64::total_cmp);
             seconds.get(seconds.len() / 2).copied().unwrap_or(f64::NAN)
         };
-        Ok(seconds.into_iter().map(median).collect())
+        let time = |(seconds, dominant)| PredictedTime { seconds: median(seconds), dominant };
+        Ok(seconds.into_iter().zip(dominant).map(time).collect())
     }
 }
 
@@ -287,8 +291,8 @@ impl Prepared {
             }
             let configurations = runs.iter().map(|ask| self.configure(model, ask)).collect::<Result<Vec<_>, _>>()?;
             let labels: Vec<&str> = runs.iter().map(|ask| ask.label.as_str()).collect();
-            let seconds = host.run(&configurations, &labels, &self.case)?;
-            Ok::<_, Failure>(of.into_iter().map(|run| seconds[run]).collect())
+            let times = host.run(&configurations, &labels, &self.case)?;
+            Ok::<_, Failure>(of.into_iter().map(|run| times[run]).collect())
         })
         .map_err(|failure| at(&self.case.name, failure))
     }

@@ -32,6 +32,7 @@ mod payloads;
 mod place_messages;
 mod prefetch;
 mod processes;
+mod program_end;
 mod queue;
 mod repeats;
 mod requests;
@@ -52,10 +53,11 @@ pub use host_scale::HostScale;
 pub use jobs::{DelayPart, JobDelay, JobOutcome, JobRanks};
 pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{
-    HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, ProgramEnd, RankTime, Totals,
+    HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
 pub use place_messages::PlaceMessages;
 pub use processes::{HostThreads, Processes, Screen};
+pub use program_end::ProgramEnd;
 pub use repeats::{NextValue, Repeats};
 pub use simulation::{Labels, MOST_REQUESTS, PreparedRun, Progress, RankPrograms, RunOptions, RunResult, Simulation};
 pub use transport::processes::{HostNetwork, HostReduction, HostRequest, merge_words};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::place_messages::PlaceMessages;
-use super::{host_scale::HostScale, jobs::JobOutcome, mistake::Mistake, repeats::Repeats};
+use super::{host_scale::HostScale, jobs::JobOutcome, mistake::Mistake, program_end::ProgramEnd, repeats::Repeats};
 use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
-    AppResult, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
+    AppResult, Basis, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
     HostNoise, KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse,
     OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline,
     TimerSums, UnreceivedMessage, UnwaitedRequests, UplinkContention, WhatIf,
@@ -160,6 +160,10 @@ pub struct Outcome {
     /// Predictions of runs with other seeds, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// Origins of the parameters that determine the prediction, and the likely range of measured times; omitted from
+    /// the results of studies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
     /// Results of each job, in a simulation of several jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<JobOutcome>,
@@ -181,23 +185,8 @@ impl Outcome {
         let timers = TimerSums::default();
         let of_job = |job: JobOutcome| JobOutcome { outcome: job.outcome.of_point(), ..job };
         let jobs = self.jobs.into_iter().map(of_job).collect();
-        Outcome { jobs, per_rank, pairs, sent, task_logs, timers, timelines, places, ..self }
+        Outcome { jobs, per_rank, pairs, sent, task_logs, timers, timelines, places, basis: None, ..self }
     }
-}
-
-/// Exit codes of a real program's ranks, and libraries that the ranks shared. The value does not exist for a program
-/// that ended as the MPI standard requires and shared no library.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgramEnd {
-    /// Exit code of mcpsim: the first nonzero exit code of a rank, or 1 if ranks never called MPI_Finalize.
-    pub exit_code: u8,
-    /// Nonzero exit codes of the program by rank.
-    pub codes: BTreeMap<u32, i32>,
-    /// Ranks that never called MPI_Finalize.
-    pub unfinalised: Vec<u32>,
-    /// Files of libraries that were loaded once for all ranks, except the C library and compiler libraries.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub shared_libraries: Vec<String>,
 }
 
 /// Number and total bytes of messages.
@@ -471,6 +460,7 @@ mod tests {
             unread_keys: Vec::new(),
             narrow_uplinks: Vec::new(),
             repeats: None,
+            basis: None,
             jobs: Vec::new(),
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },

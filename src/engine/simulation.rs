@@ -402,6 +402,7 @@ impl<'a> Simulation<'a> {
             unread_keys: self.platform.unread.clone(),
             narrow_uplinks: self.platform.narrow_uplinks(),
             repeats: None,
+            basis: None,
             jobs: self.job_outcomes(of_jobs, &logs),
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, noise, ..host },

@@ -80,7 +80,21 @@ impl MeasuredMachine {
             self.level(&mut text, level);
         }
         text.push_str(&self.cores.text(self.states_noise));
+        self.origins(&mut text);
         text
+    }
+
+    /// Writes the origins of the values. Values of a level without pairs of ranks are assumed.
+    fn origins(&self, text: &mut String) {
+        let of_level =
+            |level: Level| if self.links.iter().any(|fit| fit.level == level) { "measured" } else { "assumed" };
+        text.push_str("\n[origin]\ncore = \"measured\"\n");
+        if self.speed.cmp_memory.is_some() {
+            text.push_str("cmp = \"measured\"\n");
+        }
+        for level in Level::ALL.into_iter().filter(|_| !self.links.is_empty()) {
+            let _ = writeln!(text, "{} = \"{}\"", level.name(), of_level(level));
+        }
     }
 
     /// Writes to the platform file if a rendezvous progresses while its receiver computes. The written value is that of

@@ -1,8 +1,10 @@
-//! Table of a validation's prediction errors without each machine effect, and coverage of the prediction intervals.
+//! Table of a validation's prediction errors without each machine effect, coverage of the prediction intervals, and
+//! errors of similar predictions.
 
-use crate::study::validate::{Coverage, Validation};
+use crate::study::validate::{Coverage, SimilarErrors, Validation};
 
 use super::headline::{clip, wrapped};
+use super::numbers::count;
 use super::table::{Align, Table};
 use super::validation::{percent, signed};
 
@@ -17,6 +19,34 @@ pub(super) fn coverage(validation: &Validation) -> String {
     };
     let lines = [line("noise", validation.coverage), line("the other points' errors", validation.likely)];
     lines.into_iter().flatten().collect()
+}
+
+/// Returns a table of the likely ranges by the part that dominates the critical path; empty with too few cases.
+pub(super) fn similar(validations: &[Validation]) -> String {
+    let all = SimilarErrors::of(validations);
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("dominated by", Align::Left),
+        ("cases", Align::Right),
+        ("points", Align::Right),
+        ("measured / predicted", Align::Right),
+        ("inside", Align::Right),
+        ("width", Align::Right),
+    ]);
+    for SimilarErrors { dominant, range: [low, high], left_out } in all {
+        table.row([
+            dominant.description().to_owned(),
+            left_out.cases.to_string(),
+            count(left_out.points as u64),
+            format!("{low:.3} to {high:.3}"),
+            percent(left_out.inside_percent),
+            format!("{:.2}", left_out.width),
+        ]);
+    }
+    let note = "  inside: points in the range of the other cases; width: median of upper / lower end\n";
+    format!("\n{}{note}", table.render())
 }
 
 /// Returns a table of the prediction errors without each machine effect, and the increase of the mean error.
@@ -92,8 +122,8 @@ mod tests {
             assert!(squeezed.iter().any(|found| found == line), "{line} in\n{text}");
         }
         let csv = validation_csv(&[validation]);
-        assert!(csv.lines().nth(3).unwrap().ends_with(",5.000,3.9,4.3,2,,,"), "{csv}");
-        assert!(csv.lines().nth(4).unwrap().ends_with(",10.000,,,,,,"), "{csv}");
+        assert!(csv.lines().nth(3).unwrap().ends_with(",5.000,,3.9,4.3,2,,,"), "{csv}");
+        assert!(csv.lines().nth(4).unwrap().ends_with(",10.000,,,,,,,"), "{csv}");
     }
 
     #[test]

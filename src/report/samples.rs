@@ -179,6 +179,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         utilisation: Vec::new(),
         shares_changed: Vec::new(),
         repeats: None,
+        basis: None,
         config: serde_json::json!({ "run": { "seed": 1 } }),
         host: HostUse {
             wall_s: 0.0234,

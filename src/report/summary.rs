@@ -4,8 +4,8 @@ use crate::config::did_you_mean;
 use crate::engine::Outcome;
 
 use super::{
-    collectives, copies, critical, efficiency, functions, headline, jobs, links, messages, notes, path, sizes, tasks,
-    time,
+    basis, collectives, copies, critical, efficiency, functions, headline, jobs, links, messages, notes, path, sizes,
+    tasks, time,
 };
 
 /// Table of the summary of a run.
@@ -52,6 +52,7 @@ const TABLES: &[SummaryTable] = &[
     long("copies", copies::copies),
     long("blocks", copies::blocks),
     short("notes", notes::notes),
+    short("basis", basis::lines),
     short("host", notes::host),
     short("host-profile", notes::host_profile),
 ];

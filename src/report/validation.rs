@@ -1,6 +1,7 @@
 //! Text, CSV and JSON forms of a validation.
 
-use crate::study::validate::{ErrorSummary, ModelErrors, OrderFound, ValidatedPoint, Validation};
+use crate::profile::DominantPart;
+use crate::study::validate::{ErrorSummary, ModelErrors, OrderFound, SimilarErrors, ValidatedPoint, Validation};
 use crate::units::SimSpan;
 
 use super::effects;
@@ -17,7 +18,9 @@ const QUIET: f64 = 5.0;
 /// # Errors
 /// The function never fails for valid results, but serde's signature requires the error.
 pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(&serde_json::json!({ "cases": validations })).map(|text| text + "\n")
+    let similar = SimilarErrors::of(validations);
+    serde_json::to_string_pretty(&serde_json::json!({ "cases": validations, "similar": similar }))
+        .map(|text| text + "\n")
 }
 
 /// Returns CSV with one row per point and communication model of all validation cases: the point, measured and
@@ -25,7 +28,7 @@ pub fn validation_json(validations: &[Validation]) -> serde_json::Result<String>
 /// inside the intervals. The machine without an effect is listed as a further model: `without contention`.
 pub fn validation_csv(validations: &[Validation]) -> String {
     let mut text = "case,point,role,model,runs,measured_s,measured_min_s,measured_max_s,predicted_s,error_percent,\
-                    interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"
+                    dominant,interval_from_s,interval_to_s,runs_inside,likely_from_s,likely_to_s,runs_likely\n"
         .to_owned();
     for validation in validations {
         for (place, point) in validation.points.iter().enumerate() {
@@ -46,6 +49,7 @@ pub fn validation_csv(validations: &[Validation]) -> String {
                     point.measured_max_s.to_string(),
                     seconds.to_string(),
                     format!("{error:.3}"),
+                    point.dominant.filter(|_| is_own).map_or("", DominantPart::name).to_owned(),
                     bounds(point.interval.map(|of| (of.interval_s, of.measured_inside))),
                     bounds(point.likely.map(|of| (of.interval_s, of.measured_inside))),
                 ];
@@ -305,7 +309,7 @@ pub fn validations_table(validations: &[Validation]) -> String {
         cells.push(verdict.to_owned());
         table.row(cells);
     }
-    table.render()
+    table.render() + &effects::similar(validations)
 }
 
 #[cfg(test)]
@@ -331,6 +335,7 @@ pub(super) mod tests {
             predicted_s: predicted_s.to_vec(),
             interval: None,
             likely: None,
+            dominant: None,
         };
         let points = vec![
             point("1", true, [8.0, 8.0, 8.0], [8.0, 8.0]),
@@ -468,8 +473,8 @@ pub(super) mod tests {
         let csv = validation_csv(&[sample()]);
         let rows: Vec<&str> = csv.lines().collect();
         assert_eq!(rows.len(), 7);
-        assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000,,,,,,");
-        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,two-level,3,2,1.8,2.6,1.6,-20.000,,,,,,");
+        assert_eq!(rows[1], "sample,\"kind=a,b ranks=1\",given,mcpsim,3,8,8,8,8,0.000,,,,,,,");
+        assert_eq!(rows[6], "sample,\"kind=a,b ranks=4\",predicted,two-level,3,2,1.8,2.6,1.6,-20.000,,,,,,,");
     }
 
     #[test]

@@ -17,12 +17,23 @@ use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
 use super::trace_file::{Content, TraceFile};
+use super::typical::BlockPass;
 
 /// Replays the trace that is the application of `run`.
 pub(super) fn simulate(
     run: &Resolved,
     file: &TraceFile,
     conduct: Conduct<'_>,
+) -> Result<Option<Prediction>, PredictError> {
+    simulate_in_pass(run, file, conduct, None)
+}
+
+/// Replays the trace as [`simulate`] does. `pass` observes or replaces blocks of a recorded program's code.
+pub(super) fn simulate_in_pass(
+    run: &Resolved,
+    file: &TraceFile,
+    conduct: Conduct<'_>,
+    pass: Option<&Arc<BlockPass>>,
 ) -> Result<Option<Prediction>, PredictError> {
     let LoadedTrace { content, platform, sites, header, labels } = agree(conduct.processes, load(run, file))?;
     let simulation = Simulation::new(&platform, sites.clone(), run.settings.options(), labels);
@@ -33,9 +44,20 @@ pub(super) fn simulate(
             notes.extend(other_rates(&trace, &platform));
             let header_of = trace.header();
             let factors = (0..).zip(platform.code_factors(&sites));
-            let factors = factors.map(|(rank, factor)| header_of.rescaled(rank, factor)).collect();
-            let programs = trace.on(machine(), factors);
-            record::run(&simulation, &(), &programs, (conduct, run.settings.details), &header)
+            let factors = factors.map(|(rank, factor)| header_of.rescaled(rank, factor));
+            let factors: Vec<f64> = factors.collect();
+            let details = (conduct, run.settings.details);
+            match pass {
+                None => record::run(&simulation, &(), &trace.on(machine(), factors), details, &header),
+                Some(pass) => {
+                    let machine = machine();
+                    let wrapped = |rank: Rank| {
+                        let program = trace.program(rank, &machine.of(rank), factors[rank as usize]);
+                        pass.wrap(rank, Box::new(program))
+                    };
+                    record::run(&simulation, &(), &wrapped, details, &header)
+                }
+            }
         }
         Content::Logs(logs) => {
             notes.extend(logs.fault());

@@ -14,7 +14,7 @@ use super::error::PredictError;
 use super::inputs::{self, Presence};
 use super::settings::{Setting, Settings};
 use super::trace_file::TraceFile;
-use super::{described, jobs, real, replay};
+use super::{basis, described, jobs, real, replay};
 
 /// Resolved simulation run: all files were read and all settings merged.
 #[derive(Clone, Debug)]
@@ -91,6 +91,7 @@ impl Resolved {
         inputs::compare(conduct.processes, || self.input_files(), Presence::Everywhere)?;
         let mut prediction = match &self.application {
             Application::Described(app) => described::simulate(self, app, conduct),
+            Application::Real(_) if self.settings.typical => self.typical_in(conduct),
             Application::Real(program) => real::simulate(self, program, conduct),
             Application::Trace(file) => replay::simulate(self, file, conduct),
             Application::Jobs(set) => jobs::simulate(self, set, conduct),
@@ -98,6 +99,7 @@ impl Resolved {
         if let Some(prediction) = &mut prediction {
             prediction.notes.extend(self.unheeded());
             prediction.notes.extend(self.ignored_rules.clone());
+            prediction.outcome.basis = basis::basis(self, &prediction.outcome);
         }
         Ok(prediction)
     }

@@ -22,9 +22,10 @@ use super::host;
 use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
-    MemoryBound, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text, intervals_of,
-    model_of, natural, parse_buffering, parse_clock, parse_compute, parse_intervals, parse_ranks_as, parse_stack,
-    parse_start, parse_whole, part_of, positive, ranks_as_of, ranks_as_text, stack_of, start_of, start_text,
+    BlockTimes, MemoryBound, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text,
+    intervals_of, model_of, natural, parse_buffering, parse_clock, parse_compute, parse_intervals, parse_ranks_as,
+    parse_stack, parse_start, parse_whole, part_of, positive, ranks_as_of, ranks_as_text, stack_of, start_of,
+    start_text,
 };
 
 /// Stack size of a simulated rank in bytes, equal to the default stack size of a process.
@@ -75,6 +76,8 @@ pub struct Settings {
     pub details: Details,
     /// Fraction of a real program's compute time that is memory-bound; by default the whole compute time.
     pub memory_bound: Option<MemoryBound>,
+    /// True if blocks of a real program's code take typical times instead of their measured times.
+    pub typical: bool,
     /// Options for executing a real program.
     pub job: JobOptions,
 }
@@ -246,8 +249,8 @@ settings! {
     pairs: bool = "", Results, switch,
         "Count messages between each pair of ranks (communication matrix of mcpsim report)";
     #[serde(deserialize_with = "compute_of")]
-    compute: ComputeMode = "MODE", Programs, |text| utf8(text).and_then(parse_compute),
-        "Time of the code between MPI calls: measure (default), skip, or a fixed time";
+    compute: BlockTimes = "MODE", Programs, |text| utf8(text).and_then(parse_compute),
+        "Time of the code between MPI calls: measure (default), typical, skip, or a fixed time";
     #[serde(deserialize_with = "clock_of")]
     clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock),
         "Clock that measures the program's code: cpu (default) or wall";
@@ -359,10 +362,11 @@ impl Settings {
             intervals: given.intervals.unwrap_or_default(),
             pairs: given.pairs.unwrap_or(false),
             details,
+            typical: given.compute == Some(BlockTimes::Typical),
             memory_bound: given.memory_bound,
             job: JobOptions {
                 clock: given.clock.unwrap_or_default(),
-                compute: given.compute.unwrap_or_default(),
+                compute: given.compute.map_or_else(ComputeMode::default, BlockTimes::mode),
                 stack_size: given.stack_size.map_or(DEFAULT_STACK, |size| size.get() as usize),
                 checks: request.checks,
                 buffering: given.buffering.unwrap_or_default(),
@@ -446,7 +450,7 @@ impl Settings {
             ("max_turns", self.max_turns.map(integer)),
             ("intervals", Some(Value::Array(bounds))),
             ("pairs", Some(self.pairs.into())),
-            ("compute", real(compute_text(self.job.compute).into())),
+            ("compute", real(if self.typical { "typical".into() } else { compute_text(self.job.compute).into() })),
             ("clock", real(clock_text(self.job.clock).into())),
             ("memory_bound", self.memory_bound.map(|part| part.of_one().into())),
             ("stack_size", real(self.job.stack_size.to_string().into())),

@@ -128,15 +128,35 @@ pub(crate) fn parse_whole<T: TryFrom<i64>>(text: &str, least: i64) -> Result<T, 
     number.ok_or_else(|| format!("expected a whole number up to {most}; found {text}"))
 }
 
-/// Parses the treatment of compute times: "measure", "skip" or a time.
-pub(super) fn parse_compute(text: &str) -> Result<ComputeMode, String> {
+/// Times of the code between MPI calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockTimes {
+    /// Each block takes the time that this mode states.
+    Own(ComputeMode),
+    /// Each block takes the time that is typical of equal measured blocks.
+    Typical,
+}
+
+impl BlockTimes {
+    /// Mode of the run of the program.
+    pub(super) fn mode(self) -> ComputeMode {
+        match self {
+            BlockTimes::Own(mode) => mode,
+            BlockTimes::Typical => ComputeMode::Measure,
+        }
+    }
+}
+
+/// Parses the treatment of compute times: "measure", "typical", "skip" or a time.
+pub(super) fn parse_compute(text: &str) -> Result<BlockTimes, String> {
     match text {
-        "measure" => Ok(ComputeMode::Measure),
-        "skip" => Ok(ComputeMode::Skip),
+        "measure" => Ok(BlockTimes::Own(ComputeMode::Measure)),
+        "typical" => Ok(BlockTimes::Typical),
+        "skip" => Ok(BlockTimes::Own(ComputeMode::Skip)),
         time => time
             .parse()
-            .map(ComputeMode::Fixed)
-            .map_err(|_| "expected measure, skip, or the time of each block such as \"1 us\"".to_owned()),
+            .map(|span| BlockTimes::Own(ComputeMode::Fixed(span)))
+            .map_err(|_| "expected measure, typical, skip, or the time of each block such as \"1 us\"".to_owned()),
     }
 }
 
@@ -233,7 +253,7 @@ macro_rules! as_option {
     };
 }
 
-as_option!(compute_of, parse_compute, ComputeMode, "\"measure\", \"skip\" or a time such as \"1 us\"");
+as_option!(compute_of, parse_compute, BlockTimes, "\"measure\", \"typical\", \"skip\" or a time such as \"1 us\"");
 as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
 as_option!(buffering_of, parse_buffering, Buffering, "\"platform\" or \"none\"");
 as_option!(ranks_as_of, parse_ranks_as, RanksAs, "\"auto\", \"fiber\" or \"process\"");

@@ -17,6 +17,7 @@ mod measured;
 mod order;
 mod points;
 mod rows;
+mod similar;
 mod verdict;
 
 pub use assess::{Ask, Wanted, assess};
@@ -27,4 +28,5 @@ pub use measured::MeasuredTable;
 pub use order::OrderFound;
 pub use points::{CasePoints, MeasuredPoint, Role};
 pub use rows::{Cells, RowChoice};
-pub use verdict::{Calibrated, ErrorSummary, ModelErrors, ValidatedPoint, Validation};
+pub use similar::SimilarErrors;
+pub use verdict::{Calibrated, ErrorSummary, ModelErrors, PredictedTime, ValidatedPoint, Validation};

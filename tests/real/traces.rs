@@ -17,6 +17,7 @@ fn outcome(line: &str, json: &Path) -> Result<Value, String> {
     let object = outcome.as_object_mut().unwrap();
     object.remove("host");
     object.remove("config");
+    object.remove("basis");
     Ok(outcome)
 }
 

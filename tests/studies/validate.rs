@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::{Ran, run};
+use mcpsim::profile::{CaseRatios, DominantPart};
 use serde_json::Value;
 
 fn root() -> &'static Path {
@@ -19,12 +20,12 @@ fn validated(line: &str) -> Vec<Value> {
     json["cases"].as_array().unwrap().clone()
 }
 
-/// Returns the stored predictions of a case: "POINT,MODEL" and predicted seconds.
-fn stored(case: &str) -> Vec<(String, f64)> {
+/// Returns the stored predictions of a case: "POINT,MODEL", predicted seconds, and the part that dominates the path.
+fn stored(case: &str) -> Vec<(String, f64, String)> {
     let text = fs::read_to_string(root().join("validation/results.csv")).unwrap();
     let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
     let rows = text.lines().map(cells).filter(|cells| cells[0] == case && cells[2] == "predicted");
-    rows.map(|cells| (format!("{},{}", cells[1], cells[3]), cells[8].parse().unwrap())).collect()
+    rows.map(|cells| (format!("{},{}", cells[1], cells[3]), cells[8].parse().unwrap(), cells[10].clone())).collect()
 }
 
 /// Runs some points of a case. Asserts that the predictions equal the stored predictions, and that the mean error of
@@ -40,8 +41,11 @@ fn small(case: &str, only: &str, points: usize, percent: f64) {
         let label: Vec<String> = found["columns"].as_array().unwrap().iter().map(pair).collect();
         for (index, model) in ["mcpsim", "two-level"].into_iter().enumerate() {
             let name = format!("{},{model}", label.join(" "));
-            let (_, before) =
-                stored.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("{name} of {case}"));
+            let (_, before, dominant) =
+                stored.iter().find(|(other, ..)| *other == name).unwrap_or_else(|| panic!("{name} of {case}"));
+            if index == 0 {
+                assert_eq!(point["dominant"], *dominant, "{name} of {case}");
+            }
             let now = point["predicted_s"][index].as_f64().unwrap();
             assert!((now / before - 1.0).abs() < 1e-9, "{name} of {case}: {now} s, {before} s in results.csv");
         }
@@ -111,6 +115,25 @@ fn stored_results_keep_to_the_limits_and_the_third_level_pays_off() {
         assert!(mean <= number("mean_percent") && most <= number("max_percent"), "{name}: {mean} %, {most} %");
         assert!(mean <= mean_and_most("two-level").0 + 0.2, "{name}: the baseline is better");
     }
+}
+
+/// The likely ranges in the binary are those of the stored results.
+#[test]
+fn likely_ranges_are_those_of_stored_results_and_hold_for_a_case_that_is_left_out() {
+    let text = fs::read_to_string(root().join("validation/results.csv")).unwrap();
+    let mut expected = String::new();
+    for part in DominantPart::ALL {
+        let mut ratios = CaseRatios::default();
+        let rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        for cells in rows.filter(|cells| cells[2] == "predicted" && cells[10] == part.name()) {
+            let seconds = |place: usize| cells[place].parse::<f64>().unwrap();
+            ratios.add(cells[0], seconds(5) / seconds(8));
+        }
+        let ([low, high], left_out) = (ratios.range().unwrap(), ratios.left_out().unwrap());
+        assert!(left_out.inside_percent >= 80.0, "{part:?}: {left_out:?}");
+        expected += &format!("{},{},{low:.3},{high:.3}\n", part.name(), ratios.cases());
+    }
+    assert_eq!(fs::read_to_string(root().join("src/run/likely.csv")).unwrap(), expected);
 }
 
 const APP: &str = "main = [{ compute = \"work / size\" }]\n[params]\nwork = \"1 s\"\nk = 1\n";

@@ -13,6 +13,7 @@ fn comparable(mut outcome: Value) -> Value {
     let object = outcome.as_object_mut().unwrap();
     object.remove("host");
     object.remove("config");
+    object.remove("basis");
     outcome
 }
 

@@ -11,6 +11,7 @@ mod measured;
 mod memory;
 mod network;
 mod occupancy;
+mod origin;
 mod pairs;
 mod places;
 #[cfg(test)]
@@ -38,6 +39,8 @@ use pairs::PairsKey;
 use places::{PlaceFile, StatedPlaces};
 use values::{Factor, PerLoad, StatedScale};
 
+pub use origin::{Origins, ParameterOrigin};
+
 /// A platform and the text of the platform file from which it was made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformSource {
@@ -45,6 +48,8 @@ pub struct PlatformSource {
     pub platform: Platform,
     /// Content of the platform file with all overrides.
     pub table: toml::Table,
+    /// Origins of the parameters.
+    pub origins: Origins,
 }
 
 /// Contents of a platform file.
@@ -75,6 +80,8 @@ struct PlatformFile {
     nodes: Option<Vec<NodesFile>>,
     /// Table `[collectives]`, which [`collectives`] reads, so that error messages name the key.
     collectives: Option<BTreeMap<String, toml::Value>>,
+    /// Table `[origin]`, which [`Origins`] reads.
+    origin: Option<BTreeMap<String, toml::Value>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -140,11 +147,13 @@ impl PlatformSource {
             {
                 let key = former_keys::present(key);
                 document.set(&key, over)?;
+                origin::mark_as_stated(document.table_mut(), &key);
                 forget_own_values(document.table_mut(), &key, overrides);
             }
         }
         let file: PlatformFile = document.deserialize()?;
-        Ok(PlatformSource { platform: file.platform(&document)?, table: document.table().clone() })
+        let origins = Origins::read(&document, file.origin.as_ref())?;
+        Ok(PlatformSource { platform: file.platform(&document)?, table: document.table().clone(), origins })
     }
 
     /// Returns the machine with other numbers of nodes, CMPs and cores; see [`Platform::with_shape`].

@@ -10,7 +10,8 @@ use super::fit::GoldenSection;
 use super::interval;
 use super::{
     Calibrate, Calibrated, Case, CasePoints, Coverage, EffectErrors, EffectsFound, ErrorSummary, LikelyRange,
-    MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, PointInterval, Role, ValidatedPoint, Validation,
+    MeasuredPoint, MeasuredTable, ModelErrors, OrderFound, PointInterval, PredictedTime, Role, ValidatedPoint,
+    Validation,
 };
 
 /// Request to predict a run in seconds.
@@ -34,7 +35,7 @@ pub struct Wanted<'a> {
 }
 
 /// Assesses the validation case `case` with each communication model in `models`. `predict` returns the predicted
-/// seconds of runs with a model, in the order of the runs.
+/// times of runs with a model, in the order of the runs.
 ///
 /// All communication models are calibrated on the same points, so the models are compared at their best.
 ///
@@ -46,7 +47,7 @@ pub fn assess<E: From<ConfigError>>(
     points: &CasePoints,
     models: &[&str],
     wanted: Wanted<'_>,
-    mut predict: impl FnMut(&str, &[Ask]) -> Result<Vec<f64>, E>,
+    mut predict_times: impl FnMut(&str, &[Ask]) -> Result<Vec<PredictedTime>, E>,
 ) -> Result<Validation, E> {
     if !points.all.iter().any(|point| point.role == Role::Predicted) {
         let why = "no measured row is left to predict: all rows are calibrated on, left out or not selected";
@@ -54,21 +55,22 @@ pub fn assess<E: From<ConfigError>>(
     }
     let counted: Vec<&MeasuredPoint> =
         points.all.iter().filter(|point| !matches!(point.role, Role::LeftOut(_))).collect();
-    let mut judged: Vec<ValidatedPoint> = counted.iter().map(|point| unpredicted(point)).collect();
+    let mut judged: Vec<ValidatedPoint> = counted.iter().map(|point| ValidatedPoint::unpredicted(point)).collect();
     let mut found = Vec::new();
     let mut found_effects = None;
     for (index, model) in models.iter().enumerate() {
         let mut fits = Fits::default();
+        let mut predict = |asks: &[Ask]| PredictedTime::seconds(predict_times(model, asks));
         for calibrate in &case.calibrate {
-            fits.add(case, calibrate, points, index > 0, |asks| predict(model, asks))?;
+            fits.add(case, calibrate, points, index > 0, &mut predict)?;
         }
         let asks = counted.iter().map(|point| fits.ask(case, point, &points.columns)).collect::<Result<Vec<_>, _>>()?;
-        let seconds = predict(model, &asks)?;
-        for ((point, judged), seconds) in counted.iter().zip(&mut judged).zip(seconds) {
-            judged.predicted_s.push(seconds * point.times);
+        for ((point, judged), time) in counted.iter().zip(&mut judged).zip(predict_times(model, &asks)?) {
+            judged.predicted_s.push(time.seconds * point.times);
+            judged.dominant = judged.dominant.or(time.dominant);
         }
         if index == 0 {
-            let mut predict = |asks: &[Ask]| predict(model, asks);
+            let mut predict = |asks: &[Ask]| PredictedTime::seconds(predict_times(model, asks));
             intervals(case, wanted.repeats, &counted, &asks, &mut judged, &mut predict)?;
             if let Some(present) = wanted.effects {
                 let unfitted = fits.without_effects();
@@ -148,20 +150,6 @@ fn worth<E: From<ConfigError>>(
         found.rows.push(EffectErrors::of((name, about), judged, case.group.as_ref(), seconds));
     }
     Ok(found)
-}
-
-fn unpredicted(point: &MeasuredPoint) -> ValidatedPoint {
-    ValidatedPoint {
-        values: point.cells.clone(),
-        given: point.role == Role::Given,
-        measured_s: point.median(),
-        measured_min_s: point.seconds[0],
-        measured_max_s: point.seconds[point.seconds.len() - 1],
-        runs: point.seconds.len(),
-        predicted_s: Vec::new(),
-        interval: None,
-        likely: None,
-    }
 }
 
 fn errors(case: &Case, model: &str, index: usize, calibrated: Vec<Calibrated>, all: &[ValidatedPoint]) -> ModelErrors {
@@ -326,7 +314,7 @@ mod tests {
     const HEAD: &str = "# source: s\n# machine: m\n# date: d\n# licence: l\nkind,ranks,t\n";
 
     /// Predicts a run of a test machine: the time is work / ranks, plus a start time if there are several ranks.
-    fn model(asks: &[Ask]) -> Result<Vec<f64>, ConfigError> {
+    fn model(asks: &[Ask]) -> Result<Vec<PredictedTime>, ConfigError> {
         let value = |ask: &Ask, key: &str| {
             let found = ask.set.iter().rev().find(|over| over.key.join(".") == key)?;
             found.value.as_str().map_or_else(
@@ -344,7 +332,8 @@ mod tests {
             let calls =
                 if ask.without.contains(&Effect::Progress) { 0.0 } else { value(ask, "app.calls").unwrap_or(0.0) };
             let connect = value(ask, "app.connect").unwrap_or(0.0);
-            noise * (value(ask, "app.work").unwrap_or(1.0) / ranks + start + calls + connect)
+            let seconds = noise * (value(ask, "app.work").unwrap_or(1.0) / ranks + start + calls + connect);
+            PredictedTime { seconds, dominant: None }
         };
         Ok(asks.iter().map(run).collect())
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Coverage, EffectsFound, LikelyRange, Limit, OrderFound, Plot, PointInterval};
+use crate::profile::DominantPart;
+
+use super::{Coverage, EffectsFound, LikelyRange, Limit, MeasuredPoint, OrderFound, Plot, PointInterval, Role};
 
 /// Results of a validation case. The README describes the JSON form.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -110,6 +112,25 @@ pub struct ValidatedPoint {
     /// Likely range of the point's measured runs, derived from the prediction errors of the other points in the case.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likely: Option<LikelyRange>,
+    /// Part that dominates the predicted critical path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dominant: Option<DominantPart>,
+}
+
+/// Predicted time of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PredictedTime {
+    /// Predicted time in seconds.
+    pub seconds: f64,
+    /// Part that dominates the critical path, if known.
+    pub dominant: Option<DominantPart>,
+}
+
+impl PredictedTime {
+    /// Returns the seconds of the predicted times.
+    pub(super) fn seconds<E>(times: Result<Vec<PredictedTime>, E>) -> Result<Vec<f64>, E> {
+        times.map(|times| times.into_iter().map(|time| time.seconds).collect())
+    }
 }
 
 impl ErrorSummary {
@@ -127,6 +148,22 @@ impl ErrorSummary {
 }
 
 impl ValidatedPoint {
+    /// Returns the measured point without a prediction.
+    pub(super) fn unpredicted(point: &MeasuredPoint) -> ValidatedPoint {
+        ValidatedPoint {
+            values: point.cells.clone(),
+            given: point.role == Role::Given,
+            measured_s: point.median(),
+            measured_min_s: point.seconds[0],
+            measured_max_s: point.seconds[point.seconds.len() - 1],
+            runs: point.seconds.len(),
+            predicted_s: Vec::new(),
+            interval: None,
+            likely: None,
+            dominant: None,
+        }
+    }
+
     /// Returns the relative error of a communication model's predicted time: predicted / measured − 1, in percent.
     pub fn error_percent(&self, model: usize) -> f64 {
         (self.predicted_s[model] / self.measured_s - 1.0) * 100.0
@@ -182,6 +219,7 @@ mod tests {
             predicted_s: vec![2.5, 1.0],
             interval: None,
             likely: None,
+            dominant: None,
         };
         assert_eq!((point.error_percent(0), point.error_percent(1)), (25.0, -50.0));
         assert!((point.spread_percent() - 10.0).abs() < 1e-9);
@@ -199,6 +237,7 @@ mod tests {
             predicted_s: vec![1.0 + error],
             interval: None,
             likely: None,
+            dominant: None,
         };
         let points = vec![point(0.02, 0.0, false), point(0.5, 0.3, false), point(0.7, 0.0, true)];
         let errors = points.iter().filter(|point| !point.given).map(|point| point.error_percent(0));
