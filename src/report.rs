@@ -55,7 +55,7 @@ pub use clusters::{guess_summary, partition_table};
 pub use compared::{TimedCall, calls_of_timeline, differences, predicted_calls};
 pub use comparison::{MOST_BESIDE, beside_summary};
 pub use deadlock::failure;
-pub use export::{end_json, json, profile_csv};
+pub use export::{end_json, json, outcome_schema, profile_csv};
 pub use exported::{Exported, RUN_OR_STUDY};
 pub use figures::{
     Figure, MOST_DRAWN_SWITCHES, beside_figures, clusters_figure, figures, group_figures, machine_figures,

@@ -5,6 +5,9 @@
 //! C block that follows "Save this as `NAME`" is written to the file NAME. Blocks in other languages, and indented
 //! blocks, are not run.
 
+#[path = "support/tools.rs"]
+mod tools;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -103,13 +106,14 @@ fn follow(page: &Path) -> Vec<String> {
     wrong
 }
 
-/// Returns the paths of README and of the guide's pages.
+/// Returns the paths of README, of the gallery and of the guide's pages.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let listed = std::fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
     let mut pages: Vec<PathBuf> =
         listed.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     pages.push(root.join("README.md"));
+    pages.push(root.join("docs/site/gallery.md"));
     pages.sort();
     pages
 }
@@ -140,7 +144,7 @@ fn commands_files_and_expected_lines_are_told_apart() {
 #[test]
 fn every_page_of_the_guide_is_in_its_index() {
     let index = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/README.md")).unwrap();
-    for page in pages() {
+    for page in pages().into_iter().filter(|page| page.parent().is_some_and(|parent| parent.ends_with("guide"))) {
         let name = page.file_name().unwrap().to_str().unwrap();
         assert!(name == "README.md" || index.contains(&format!("({name})")), "docs/guide/README.md: no link to {name}");
     }
@@ -150,4 +154,27 @@ fn every_page_of_the_guide_is_in_its_index() {
 fn readme_stays_short() {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     assert!(readme.lines().count() <= 150, "README has {} lines, expected at most 150", readme.lines().count());
+}
+
+#[test]
+fn the_site_has_every_page_and_no_broken_link() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = root.join("target/site-tools/bin");
+    if !tools::is_there("mkdocs") && !own.join("mkdocs").is_file() {
+        return tools::optional("mkdocs is not found (pip install mkdocs-material): the site");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(root.join("docs/site/build"));
+    command.args(["--mcpsim", env!("CARGO_BIN_EXE_mcpsim"), "--out"]).arg(directory.path());
+    command.env("MCPSIM_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    for page in ["index.html", "reference/options.html", "reference/outcome.html", "gallery/run/time-path.svg"] {
+        assert!(directory.path().join(page).is_file(), "{page}: {text}");
+    }
+    let start = std::fs::read_to_string(directory.path().join("index.html")).unwrap();
+    assert!(start.contains("The first hour") && start.contains("prefers-color-scheme: dark"));
+    let index = std::fs::read_to_string(directory.path().join("search/search_index.json")).unwrap();
+    assert!(index.contains("eager_threshold"), "the search finds keys");
 }

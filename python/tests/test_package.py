@@ -58,7 +58,7 @@ class Results(unittest.TestCase):
     def test_the_time_of_a_description_is_exact(self):
         run = mcpsim.run(text='main = [{ compute = { time = "3 us" } }]', nct=(1, 1, 1))
         self.assertEqual((run.predicted_ps, run.predicted_time), (3_000_000, 3e-6))
-        self.assertEqual(run.intervals(), [(0, 0, 3_000_000, "compute", "main[0]")])
+        self.assertEqual(run.intervals(), [(0, 0, 3_000_000, "compute", "compute at main[0]")])
 
     def test_a_detail_that_was_not_requested_is_found_by_another_run(self):
         run = mcpsim.run("jacobi3d", nct=(2, 1, 2))

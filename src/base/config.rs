@@ -3,6 +3,7 @@
 //!
 //! This module does not depend on the meaning of the keys.
 
+mod conformity;
 mod document;
 mod error;
 mod foreign;
@@ -14,6 +15,7 @@ mod schema;
 mod similar;
 mod source;
 
+pub use conformity::schema_faults;
 pub use document::{Document, read_text};
 pub use error::ConfigError;
 pub use foreign::{foreign_directory, foreign_file, moved_list};
@@ -21,6 +23,6 @@ pub use input_hash::InputHash;
 pub use inputs::{is_input, note_input};
 pub use lines::Lines;
 pub use over::Override;
-pub use schema::json_schema;
+pub use schema::{json_schema, schema_part};
 pub use similar::did_you_mean;
 pub use source::SourceLines;

@@ -56,7 +56,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{SimSpan, picoseconds};
 
 /// Division of a rank's time into parts. The sum of the parts, without `memory`, is the rank's clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TimeParts {
     /// Time in local blocks of computing.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]

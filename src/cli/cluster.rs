@@ -112,7 +112,7 @@ impl FoundClusters {
         if let Some(truth) = &self.truth {
             let found = agreement(&partition.labels, truth);
             self.text.push_str(&format!(
-                "  against the platform: adjusted Rand index {:.4}, {:.2} % of the pairs agree\n",
+                "  against the platform: adjusted Rand index {:.4}, {:.2}% of the pairs agree\n",
                 found.rand_index,
                 found.share * 100.0
             ));

@@ -194,7 +194,7 @@ pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     },
     Subcommand {
         name: "schema",
-        usage: "platform|study|case",
+        usage: "platform|app|study|case|outcome",
         command: SchemaArgs::command,
         read: |matches| {
             let args: SchemaArgs = args(matches)?;

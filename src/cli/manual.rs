@@ -43,13 +43,50 @@ impl CompletionArgs {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut command(), "mcpsim", &mut script);
         let script = String::from_utf8_lossy(&script).into_owned();
-        print(&if self.shell == Shell::Bash { with_names(&script) } else { script })
+        print(&match self.shell {
+            Shell::Bash => with_names(&script),
+            Shell::Zsh => zsh_with_names(&script),
+            Shell::Fish => script + &fish_names(),
+            _ => script,
+        })
     }
+}
+
+/// Returns the names of shipped files of a kind, separated by blanks.
+fn names(kind: Shipped) -> String {
+    kind.all().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+}
+
+/// Adds the names of shipped machines and applications to a completion script of zsh.
+fn zsh_with_names(script: &str) -> String {
+    let action = |kind: Shipped| format!(":{{_files; compadd -- {}}}' \\", names(kind));
+    let (machines, applications) = (action(Shipped::Platform), action(Shipped::Application));
+    let line = |line: &str| {
+        let of = |option: &str| line.trim_start().starts_with(option);
+        let stem = |end: &str| line.strip_suffix(end).map(str::to_owned);
+        let completed = match () {
+            () if of("'--platform=") => stem(":_default' \\").map(|stem| stem + &machines),
+            () if of("'::app --") || of("':app --") => stem(":_files' \\").map(|stem| stem + &applications),
+            () => None,
+        };
+        completed.unwrap_or_else(|| line.to_owned()) + "\n"
+    };
+    script.lines().map(line).collect()
+}
+
+/// Returns further lines of a completion script of fish: the names of shipped machines and applications.
+fn fish_names() -> String {
+    let (machines, applications) = (names(Shipped::Platform), names(Shipped::Application));
+    let runs = "__fish_mcpsim_needs_command; or __fish_mcpsim_using_subcommand run sweep collectives models";
+    format!(
+        "complete -c mcpsim -n \"{runs}\" -l platform -r -a \"{machines}\"\n\
+         complete -c mcpsim -n \"__fish_mcpsim_needs_command; or __fish_mcpsim_using_subcommand run sweep\" -a \
+         \"{applications}\"\n"
+    )
 }
 
 /// Adds the names of shipped machines and applications to a completion script of bash.
 fn with_names(script: &str) -> String {
-    let names = |kind: Shipped| kind.all().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ");
     let files = "COMPREPLY=($(compgen -f \"${cur}\"))";
     let machines = format!("COMPREPLY=($(compgen -f -W \"{}\" -- \"${{cur}}\"))", names(Shipped::Platform));
     let mut is_platform = false;
@@ -93,6 +130,20 @@ impl ManualArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zsh_and_fish_complete_names_of_machines_and_applications() {
+        let script = "'--platform=[The machine]:FILE|NAME:_default' \\\n'::app -- The application:_files' \\\n\
+                      '--json=[JSON]:FILE:_default' \\\n";
+        let found = zsh_with_names(script);
+        let lines: Vec<&str> = found.lines().collect();
+        assert!(lines[0].starts_with("'--platform=[The machine]:FILE|NAME:{_files; compadd -- archer2 "), "{found}");
+        assert!(lines[1].contains(":{_files; compadd -- ") && lines[1].contains(" jacobi3d "), "{found}");
+        assert!(lines[0].ends_with("}' \\") && lines[2] == "'--json=[JSON]:FILE:_default' \\", "{found}");
+        let fish = fish_names();
+        let lines: Vec<&str> = fish.lines().collect();
+        assert!(lines[0].contains("-l platform -r -a \"archer2 ") && lines[1].contains(" jacobi3d "), "{fish}");
+    }
 
     #[test]
     fn bash_completes_names_of_machines_and_applications() {

@@ -82,7 +82,8 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["histogram", "fit"])]
     load_csv: Option<PathBuf>,
 
-    /// Fit a formula of columns, n (number of ranks) and unknowns to the times of a study or a table
+    /// Fit a formula of columns, n (number of ranks) and unknowns to the times of a study or a table; auto searches for
+    /// a formula
     #[arg(long, value_name = "FORMULA", conflicts_with_all = ["histogram", "html"])]
     fit: Option<String>,
 

@@ -1,8 +1,10 @@
-//! `mcpsim schema`: prints the JSON Schema of a kind of file, which editors of TOML files read.
+//! `mcpsim schema`: prints the JSON Schema of a kind of file. Editors of TOML files read it.
 
 use clap::{Parser, ValueEnum};
 
 use crate::platform::PlatformSource;
+use crate::report::outcome_schema;
+use crate::run::Application;
 use crate::study::StudyFile;
 use crate::study::validate::Case;
 
@@ -16,7 +18,7 @@ Examples:
   and begin the file of the machine with the line
     #:schema ./platform.schema.json";
 
-/// Prints the JSON Schema of platforms, studies or validation cases
+/// Prints the JSON Schema of a kind of file
 #[derive(Clone, Debug, Parser)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct SchemaArgs {
@@ -27,88 +29,90 @@ pub(super) struct SchemaArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemaKind {
+    /// File of a machine
     Platform,
+    /// Application: a description, a program or jobs
+    App,
+    /// Study of many runs
     Study,
+    /// Validation case
     Case,
+    /// Output of --json
+    Outcome,
 }
 
 impl SchemaKind {
     fn schema(self) -> serde_json::Value {
         match self {
             SchemaKind::Platform => PlatformSource::schema(),
+            SchemaKind::App => Application::schema(),
             SchemaKind::Study => StudyFile::schema(),
             SchemaKind::Case => Case::schema(),
+            SchemaKind::Outcome => outcome_schema(),
         }
+    }
+
+    fn text(self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(&self.schema())? + "\n")
     }
 }
 
 /// Executes the command `mcpsim schema`.
 pub(super) fn schema(args: &SchemaArgs) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(&args.kind.schema());
-    print(&(text.map_err(|error| Failure { exit: Exit::Bug, text: error.to_string() })? + "\n"))
+    print(&args.kind.text().map_err(|error| Failure { exit: Exit::Bug, text: error.to_string() })?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::Value;
-    use std::path::Path;
+    use crate::config::schema_faults;
+    use std::path::{Path, PathBuf};
 
-    /// Returns the places of `value` that do not conform to `schema`.
-    fn faults(place: &str, schema: &Value, value: &Value) -> Vec<String> {
-        let kind = match value {
-            Value::Object(_) => "object",
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            _ => "integer",
-        };
-        let is_kind = |wanted: &str| wanted == kind || wanted == "number" && kind == "integer";
-        let allowed = schema["enum"].as_array().is_none_or(|all| all.contains(value));
-        if schema["type"].as_str().is_some_and(|wanted| !is_kind(wanted)) || !allowed {
-            return vec![format!("{place} is {value}: {schema}")];
-        }
-        let mut found = Vec::new();
-        for (key, value) in value.as_object().into_iter().flatten() {
-            let more = &schema["additionalProperties"];
-            let schema = if schema["properties"][key].is_null() { more } else { &schema["properties"][key] };
-            match schema == &Value::Bool(false) {
-                true => found.push(format!("{place}.{key} is unknown")),
-                false => found.extend(faults(&format!("{place}.{key}"), schema, value)),
+    fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => files(&path, found),
+                Some(extension) if extension == "toml" => found.push(path),
+                _ => {}
             }
         }
-        for value in value.as_array().into_iter().flatten() {
-            found.extend(faults(&format!("{place}[]"), &schema["items"], value));
-        }
-        found
     }
 
-    fn check(kind: SchemaKind, path: &Path) {
-        let table: toml::Table = std::fs::read_to_string(path).unwrap().parse().unwrap();
-        let found = faults("", &kind.schema(), &serde_json::to_value(table).unwrap());
-        assert!(found.is_empty(), "{}: {found:?}", path.display());
+    /// Descriptions of traces and of pairs of ranks, which have no schema.
+    const WITHOUT_SCHEMA: [&str; 4] = ["trace.toml", "ccx.toml", "ring.pairs.toml", "levels.pairs.toml"];
+
+    #[test]
+    fn shipped_files_name_their_schema_and_conform_to_it() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut all = Vec::new();
+        for directory in ["configs", "workloads", "validation"] {
+            files(&root.join(directory), &mut all);
+        }
+        let has_schema = |path: &PathBuf| !WITHOUT_SCHEMA.iter().any(|name| path.ends_with(name));
+        for path in all.into_iter().filter(has_schema) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let named = text.lines().next().and_then(|line| line.strip_prefix("#:schema "));
+            let named = named.unwrap_or_else(|| panic!("{}: expected a line #:schema", path.display()));
+            let named = path.with_file_name(named).canonicalize().unwrap();
+            assert_eq!(named.parent(), root.join("configs/schemas").canonicalize().ok().as_deref());
+            let kind = named.file_stem().and_then(|stem| stem.to_str()).unwrap();
+            let table: toml::Table = text.parse().unwrap();
+            let schema = SchemaKind::from_str(kind, false).unwrap().schema();
+            let found = schema_faults(&schema, &serde_json::to_value(table).unwrap());
+            assert!(found.is_empty(), "{}: {found:?}", path.display());
+        }
     }
 
     #[test]
-    fn shipped_files_conform_to_their_schemas() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let files = |directory: &str| {
-            let all = std::fs::read_dir(root.join(directory)).unwrap().map(|entry| entry.unwrap().path());
-            all.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect::<Vec<_>>()
-        };
-        let platforms = files("configs");
-        assert!(platforms.len() > 8);
-        platforms.iter().for_each(|path| check(SchemaKind::Platform, path));
-        for path in files("configs/studies")
-            .iter()
-            .filter(|path| path.file_stem().is_some_and(|stem| Path::new(stem).extension().is_none()))
-        {
-            check(SchemaKind::Study, path);
+    fn shipped_schemas_are_those_of_the_types() {
+        for kind in SchemaKind::value_variants().iter().filter(|kind| **kind != SchemaKind::Outcome) {
+            let name = kind.to_possible_value().unwrap().get_name().to_owned();
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("configs/schemas/{name}.json"));
+            let expected = kind.text().unwrap();
+            let found = std::fs::read_to_string(&path).unwrap();
+            assert!(found == expected, "mcpsim schema {name} > configs/schemas/{name}.json");
         }
-        let cases = std::fs::read_dir(root.join("validation")).unwrap();
-        let cases = cases.map(|entry| entry.unwrap().path().join("case.toml")).filter(|path| path.is_file());
-        cases.for_each(|path| check(SchemaKind::Case, &path));
     }
 
     #[test]
@@ -119,6 +123,6 @@ mod tests {
         let contention = level["contention"]["enum"].as_array().unwrap();
         assert!(contention.iter().any(|name| name == "fair"), "{contention:?}");
         let wrong = serde_json::json!({ "inter_node": { "latncy": "1 us" } });
-        assert_eq!(faults("", &schema, &wrong), [".inter_node.latncy is unknown"]);
+        assert_eq!(schema_faults(&schema, &wrong), [".inter_node.latncy is unknown"]);
     }
 }

@@ -90,7 +90,11 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<u8, Failure> {
     });
     // The results of the study are written even if the fit of the formula fails; the error of the fit is reported
     // afterwards.
-    let fit = study.equation.as_ref().map(|equation| Regression::fit(equation, &Observations::of_study(&results)));
+    let observations = Observations::of_study(&results);
+    let fit = study
+        .formula
+        .as_ref()
+        .map(|formula| formula.equation(&observations).and_then(|equation| Regression::fit(&equation, &observations)));
     let wrong = fit.as_ref().and_then(|fit| fit.as_ref().err().map(ToString::to_string));
     results.asked.fit = fit.and_then(Result::ok);
     let json = || {

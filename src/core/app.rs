@@ -35,6 +35,7 @@ mod program;
 mod random;
 mod requests;
 mod results;
+mod schema;
 mod scope;
 mod slots;
 mod tasks;

@@ -116,8 +116,12 @@ pub(super) fn trails<P: Program>(
         }
     };
     let names: Vec<String> = lp.recording.sites.sites.iter().map(name).collect();
+    let operation = |site: &CallSite| match *site {
+        CallSite::Step(step) => knowing(step).and_then(|state| state.program.step_source(step).operation),
+        _ => None,
+    };
     let place = |(site, name): (&CallSite, &String)| PlaceName {
-        name: name.clone(),
+        name: operation(site).map_or_else(|| name.clone(), |operation| format!("{operation} at {name}")),
         kind: match site {
             CallSite::Unknown => PlaceKind::Unknown,
             CallSite::Step(_) => PlaceKind::Statement,

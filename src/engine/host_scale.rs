@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use mcpsim_base::units::SimTime;
 
 /// Range of the factors on the times of real code, from the rates of the host's cores and of the target's cores.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostScale {
     /// Name of the host's processor.
     pub processor: String,

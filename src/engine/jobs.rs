@@ -49,7 +49,7 @@ pub(super) fn job_of(jobs: &[JobRanks], rank: Rank) -> Option<&JobRanks> {
 }
 
 /// Result of one of several jobs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobOutcome {
     /// Name of the job.
     pub name: String,
@@ -77,7 +77,7 @@ pub struct JobOutcome {
 }
 
 /// Delay of a job that another job causes: the time of the job minus its time in a run without the other job.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JobDelay {
     /// Name of the other job.
     pub by: String,
@@ -91,7 +91,7 @@ pub struct JobDelay {
 }
 
 /// Part of a delay: the difference of one part of the critical path.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DelayPart {
     /// Part of the critical path, such as `inter_node.contention.uplink`.
     pub part: String,

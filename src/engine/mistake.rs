@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use mcpsim_base::rank::Rank;
 
 /// An error of one rank, detected in an MPI call of the rank.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Mistake {
     /// The rank that made the call.
     pub rank: Rank,
@@ -22,7 +22,7 @@ pub struct Mistake {
 }
 
 /// Kinds of errors in MPI calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MistakeKind {
     /// A nonblocking operation was started and never completed.

@@ -19,7 +19,7 @@ use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
 /// bytes.
 ///
 /// An Outcome that was exported and read again is unchanged, except for fields that are not part of the JSON form.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// Version of mcpsim that executed the run.
     pub mcpsim: String,
@@ -190,7 +190,7 @@ impl Outcome {
 }
 
 /// Number and total bytes of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Totals {
     /// Number of messages.
     pub count: u64,
@@ -199,7 +199,7 @@ pub struct Totals {
 }
 
 /// Number, total bytes and total transfer time of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Messages {
     /// Number of messages.
     pub count: u64,
@@ -211,7 +211,7 @@ pub struct Messages {
 }
 
 /// Messages by level: within a CMP, between CMPs of a node, between nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct LevelTotals {
     pub intra_cmp: Messages,
@@ -220,7 +220,7 @@ pub struct LevelTotals {
 }
 
 /// Messages whose size is in `(above, up_to]`; the first interval includes size 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct IntervalMessages {
     /// Exclusive lower limit of the message size in bytes.
     pub above: u64,
@@ -232,7 +232,7 @@ pub struct IntervalMessages {
 }
 
 /// Location, final clock and parts of the time of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankTime {
     /// The rank.
     pub rank: u32,
@@ -251,7 +251,7 @@ pub struct RankTime {
 }
 
 /// Messages from one rank to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PairMessages {
     /// The sender.
     pub from: u32,
@@ -264,7 +264,7 @@ pub struct PairMessages {
 }
 
 /// Host resources of a run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostUse {
     /// Wall-clock time of the simulation in seconds.
     pub wall_s: f64,
@@ -304,7 +304,7 @@ impl HostUse {
 }
 
 /// Host time of a worker by activity, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostTime {
     /// Number of the worker among the workers of all host processes.
     pub worker: u32,

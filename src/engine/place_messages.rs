@@ -12,7 +12,7 @@ use mcpsim_base::units::{Bytes, SimSpan};
 use super::outcome::Messages;
 
 /// Messages whose least common place (smallest place with both cores) is of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlaceMessages {
     /// Name of the kind of place in the platform file, or `cmp`, `node` or `machine`.
     pub place: String,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Exit codes of a real program's ranks, and libraries that the ranks shared. The value does not exist for a program
 /// that ended as the MPI standard requires and shared no library.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProgramEnd {
     /// Exit code of mcpsim: the first nonzero exit code of a rank, or 1 if ranks never called MPI_Finalize.
     pub exit_code: u8,

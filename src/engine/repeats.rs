@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use mcpsim_base::units::SimTime;
 
 /// The predicted times of repeated runs, and their statistics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Repeats {
     /// Number of repeated runs.
     pub runs: u32,

@@ -69,7 +69,7 @@ pub(super) fn by_other_algorithms(outcome: &Outcome) -> String {
             collective_word(other.collective).to_owned(),
             parts_text(Some(method.algorithm), method.segment, method.fan),
             other.predicted.to_string(),
-            format!("{} %", signed(100.0 * change, 2)),
+            format!("{}%", signed(100.0 * change, 2)),
         ]);
     }
     let mut text = table.render();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::headline::clip;
-use super::timeline::call_spans;
+use super::timeline::{call_name, call_spans};
 use crate::config::ConfigError;
 use crate::engine::Outcome;
 use crate::units::{SimSpan, signed};
@@ -49,7 +49,7 @@ pub fn calls_of_timeline(name: &str, text: &str) -> Result<Vec<Vec<TimedCall>>, 
     for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
         // A double represents picoseconds exactly during the first hours of a run.
         let ps = |key: &str| (event[key].as_f64().unwrap_or(0.0) * 1e6).round() as u64;
-        let name = event["name"].as_str().unwrap_or_default().to_owned();
+        let name = call_name(event);
         let rank = event["tid"].as_u64().unwrap_or(0);
         let track = event["pid"].as_u64().unwrap_or(0);
         if *tracks.entry(rank).or_insert(track) != track {
@@ -84,7 +84,7 @@ pub fn differences(runs: [(&str, &[Vec<TimedCall>]); 2]) -> String {
     let mut line = |name: &str, [a, b]: [u64; 2]| {
         let part = match b as f64 / a as f64 - 1.0 {
             _ if a == 0 => "-".to_owned(),
-            part if part < 10.0 => format!("{} %", signed(100.0 * part, 1)),
+            part if part < 10.0 => format!("{}%", signed(100.0 * part, 1)),
             part => format!("x {:.0}", (part + 1.0).min(999_999.0)),
         };
         let more = SimSpan::from_ps(a.abs_diff(b));
@@ -142,8 +142,8 @@ mod tests {
         ];
         let text = differences([("a", &a), ("b", &b)]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[1][6..], ["0.000006000", "0.000008000", "+2.000", "us", "+33.3", "%"]);
-        assert_eq!(lines[3], ["MPI_Recv", "0.000005000", "0.000007000", "+2.000", "us", "+40.0", "%"]);
+        assert_eq!(lines[1][6..], ["0.000006000", "0.000008000", "+2.000", "us", "+33.3%"]);
+        assert_eq!(lines[3], ["MPI_Recv", "0.000005000", "0.000007000", "+2.000", "us", "+40.0%"]);
         assert_eq!(lines[4][..2], ["MPI_Send", "0.000002000"]);
         assert_eq!(lines[5][..2], ["rank", "0"]);
     }

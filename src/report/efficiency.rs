@@ -11,7 +11,7 @@ use super::table::{Align, Table};
 pub(super) fn table(outcome: &Outcome) -> String {
     let Some(of) = &outcome.efficiencies else { return String::new() };
     let mut table = Table::new(&[("efficiency", Align::Left), ("", Align::Right), ("", Align::Left)]);
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let percent = |share: f64| format!("{:.1}%", 100.0 * share);
     let rows = [
         ("parallel", of.parallel, "load balance x communication"),
         ("  load balance", of.load_balance, "mean / greatest computing"),
@@ -48,7 +48,7 @@ pub(super) fn tolerance(outcome: &Outcome) -> String {
             continue;
         }
         let row = |cell: &dyn Fn(&LatencyTolerance) -> String| of_level.iter().map(|of| cell(of)).collect::<Vec<_>>();
-        let parts = row(&|of| format!("+{:.1} %", 100.0 * of.more));
+        let parts = row(&|of| format!("+{:.1}%", 100.0 * of.more));
         table.row(std::iter::once(name.to_owned()).chain(parts));
         let spans = row(&|of| format!("+{}", of.added));
         table.row(std::iter::once("  per smallest message".to_owned()).chain(spans));
@@ -71,7 +71,7 @@ mod tests {
         outcome.efficiencies = Efficiencies::from_run(outcome.predicted, outcome.predicted, parts);
         let text = table(&outcome);
         let transfer = text.lines().find(|line| line.contains("transfer  ")).unwrap();
-        assert!(transfer.contains("100.0 %"), "{text}");
+        assert!(transfer.contains("100.0%"), "{text}");
         outcome.latency_tolerance =
             Some(LatencyTolerance::all(&outcome.path, outcome.predicted, |_| SimSpan::from_us(2)));
         let text = tolerance(&outcome);

@@ -4,18 +4,59 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use crate::config::schema_faults;
 use crate::engine::{Mistake, MistakeKind, Outcome, RunError, Waiting};
 use crate::platform::Level;
 use crate::rank::FailureKind;
 
 use super::sizes::{exact_percent, levels};
 
-/// Returns the Outcome of a run as indented JSON. The README lists the keys.
+/// Version of the JSON form of an Outcome. The version increases if a key disappears or changes its meaning. Further keys
+/// do not change the version.
+const OUTCOME_VERSION: u32 = 1;
+
+/// Returns the Outcome of a run as indented JSON. `mcpsim schema outcome` states the keys.
 ///
 /// # Errors
 /// The function never fails for a valid Outcome, but serde's signature requires the error.
+///
+/// # Panics
+/// In builds with debug assertions, if the JSON does not conform to [`outcome_schema`].
 pub fn json(outcome: &Outcome) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(outcome).map(|text| text + "\n")
+    let text = serde_json::to_string_pretty(outcome)? + "\n";
+    if cfg!(debug_assertions) {
+        let faults = schema_faults(&outcome_schema(), &serde_json::from_str(&text)?);
+        assert!(faults.is_empty(), "the Outcome does not conform to its schema: {faults:?}");
+    }
+    Ok(text)
+}
+
+/// Returns the JSON Schema of an Outcome, from the types that write it.
+pub fn outcome_schema() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<Outcome>().to_value();
+    schema["$id"] = json!(format!("urn:mcpsim:outcome:{OUTCOME_VERSION}"));
+    schema["title"] = json!(format!("outcome of mcpsim, version {OUTCOME_VERSION}"));
+    schema["description"] =
+        json!("Prediction of a run and its explanation. Times are picoseconds, and sizes are bytes.");
+    without_links(&mut schema);
+    schema
+}
+
+/// Removes the brackets of rustdoc's links from all descriptions of a schema.
+fn without_links(schema: &mut Value) {
+    match schema {
+        Value::Object(table) => {
+            for (key, value) in table {
+                match value {
+                    Value::String(text) if key == "description" => *text = text.replace("[`", "`").replace("`]", "`"),
+                    value => without_links(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_links),
+        _ => {}
+    }
 }
 
 /// Returns indented JSON with the key `program`, which describes how a failed simulated program ended. The README
@@ -153,6 +194,31 @@ mod tests {
         let mut found = Vec::new();
         keys(&value, "", &mut found);
         assert_eq!(found.join("\n") + "\n", include_str!("keys.txt"));
+    }
+
+    #[test]
+    fn the_schema_of_an_outcome_describes_every_key() {
+        let schema = outcome_schema();
+        assert_eq!(schema["$id"], "urn:mcpsim:outcome:1");
+        assert_eq!(schema["properties"]["predicted_ps"]["$ref"], "#/$defs/SimTime");
+        assert_eq!(schema["$defs"]["SimTime"]["minimum"], 0);
+        assert!(!schema.to_string().contains("[`"), "descriptions have no links of rustdoc");
+        let described = |table: &Value| {
+            let keys = table["properties"].as_object().into_iter().flatten();
+            let bare = keys.filter(|(_, key)| key["description"].is_null()).map(|(name, _)| name.clone());
+            bare.collect::<Vec<_>>()
+        };
+        assert_eq!(described(&schema), [""; 0]);
+        let mut names = Vec::new();
+        for (name, table) in schema["$defs"].as_object().unwrap() {
+            names.extend(table["properties"].as_object().into_iter().flatten().map(|(key, _)| format!("{name}.{key}")));
+        }
+        names.extend(schema["properties"].as_object().unwrap().keys().cloned());
+        names.sort();
+        // A key that disappears changes the version of the schema.
+        assert_eq!(names.join("\n") + "\n", include_str!("schema_keys.txt"));
+        let wrong = json!({ "predicted_ps": -1 });
+        assert!(schema_faults(&schema, &wrong).iter().any(|fault| fault.starts_with(".predicted_ps is -1")));
     }
 
     #[test]

@@ -115,7 +115,7 @@ impl CallName {
 fn share(outcome: &Outcome, calls: &FunctionCalls) -> String {
     let all = outcome.predicted.as_ps() as f64 * f64::from(outcome.ranks);
     let share = if all > 0.0 { 100.0 * calls.time.as_ps() as f64 / all } else { 0.0 };
-    format!("{share:.1} %")
+    format!("{share:.1}%")
 }
 
 /// Returns the profile of MPI calls as CSV. Each function has one row over all ranks, in which the rank is empty, and

@@ -60,7 +60,7 @@ fn repeats(outcome: &Outcome) -> String {
     let (mean, deviation) = (time(*mean_s), time(*deviation_s));
     let of = format!("of {runs} runs");
     format!(
-        "  {of:<16} mean {mean}, deviation {deviation} ({percent:.2} %)\n  95 % of runs     {} to {}\n",
+        "  {of:<16} mean {mean}, deviation {deviation} ({percent:.2}%)\n  95% of runs      {} to {}\n",
         time(*low),
         time(*high)
     )

@@ -16,7 +16,8 @@ const PS_A_S: u64 = 1_000_000_000_000;
 /// Returns the timelines in the Trace Event Format that Chrome (chrome://tracing) and Perfetto read. Each interval of a
 /// rank's state is a complete event ("X") with times in microseconds; a node is shown as a process, and a rank as a
 /// thread. `merged` is the number of states that an event combines. The states of a call or statement are inside an
-/// event with the name of the call or statement, with category `call`. A message is a pair of flow events ("s", "f")
+/// event with the name of the MPI function or of the statement's operation, with category `call`. The argument `place`
+/// is the place of the statement. A message is a pair of flow events ("s", "f")
 /// from the sender's call to the receiver's call. A strand (thread of a rank's task program) is a pair of asynchronous
 /// events ("b", "e").
 pub fn perfetto(outcome: &Outcome) -> String {
@@ -33,14 +34,16 @@ pub fn perfetto(outcome: &Outcome) -> String {
         events.put(&meta("thread_name", node, Some(rank), &format!("\"name\":\"rank {rank}{name}\"")));
         events.put(&meta("thread_sort_index", node, Some(rank), &format!("\"sort_index\":{rank}")));
         for (start, end, name) in call_spans(outcome, timeline) {
-            events.span(("X", node, rank), start, end, name, ",\"cat\":\"call\"");
+            let (name, place) = operation_and_place(name);
+            let args = place.map_or(String::new(), |place| format!(",\"args\":{{\"place\":\"{}\"}}", plain(place)));
+            events.span(("X", node, rank), start, end, name, &format!(",\"cat\":\"call\"{args}"));
         }
         for (start, interval) in timeline.intervals() {
             let merged = format!(",\"cat\":\"state\",\"args\":{{\"merged\":{}}}", interval.merged);
             events.span(("X", node, rank), start, interval.until, interval.state.name(), &merged);
         }
         for strand in timeline.strands.items() {
-            let name = outcome.places.get(strand.place as usize).map_or("strand", String::as_str);
+            let name = outcome.places.get(strand.place as usize).map_or("strand", |name| operation_and_place(name).0);
             let id = events.next_id();
             for (phase, at) in [("b", strand.start), ("e", strand.end)] {
                 events.point((phase, node, rank), at, name, &format!(",\"cat\":\"strand\",\"id\":{id}"));
@@ -69,6 +72,21 @@ pub(super) fn drawn_messages(outcome: &Outcome) -> impl Iterator<Item = (usize, 
     all.filter(move |(to, arrow)| {
         arrow.came <= ends[*to] && ends.get(arrow.from as usize).is_some_and(|end| arrow.left <= *end)
     })
+}
+
+/// Divides the name of a statement, such as "recv at main\[2\]", into operation and place. A name of an MPI function, such
+/// as "MPI_Recv in main at ring.c:3", has no place.
+fn operation_and_place(name: &str) -> (&str, Option<&str>) {
+    match name.split_once(' ') {
+        Some((operation, rest)) => rest.strip_prefix("at ").map_or((name, None), |place| (operation, Some(place))),
+        None => (name, None),
+    }
+}
+
+/// Returns the name of a call in an event of [`perfetto`].
+pub(super) fn call_name(event: &serde_json::Value) -> String {
+    let name = event["name"].as_str().unwrap_or_default();
+    event["args"]["place"].as_str().map_or_else(|| name.to_owned(), |place| format!("{name} at {place}"))
 }
 
 /// Builder of a timeline file.

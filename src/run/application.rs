@@ -6,12 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::app::App;
 use crate::cc::ProgramFile;
-use crate::config::{Document, Override};
+use crate::config::{Document, Override, schema_part};
 
 use super::error::PredictError;
 use super::jobs::JobSet;
+use super::settings::{Given, SETTINGS};
 use super::trace_file::TraceFile;
 
 /// Kinds of applications that a simulation run can have.
@@ -28,6 +31,18 @@ pub enum Application {
 }
 
 impl Application {
+    /// Returns the JSON Schema of application files: descriptions, programs and jobs.
+    pub fn schema() -> serde_json::Value {
+        let mut schema = App::schema(settings_schema());
+        schema["properties"]["program"] = program_schema();
+        if let serde_json::Value::Object(keys) = JobSet::schema() {
+            for (key, value) in keys {
+                schema["properties"][key] = value;
+            }
+        }
+        schema
+    }
+
     /// Reads the application from its TOML document. Relative paths start at `directory`.
     pub(super) fn load(document: Document, directory: &Path, overrides: &[Override]) -> Result<Self, PredictError> {
         if ProgramFile::is_in(&document) {
@@ -65,6 +80,35 @@ impl Application {
             _ => None,
         }
     }
+}
+
+/// Returns the schema of the table `[run]`.
+fn settings_schema() -> serde_json::Value {
+    let mut schema = schema_part::<Given>();
+    for setting in SETTINGS {
+        if schema["properties"][setting.key].is_object() {
+            schema["properties"][setting.key]["description"] = setting.help.into();
+        }
+    }
+    schema
+}
+
+/// Returns the schema of a table `[program]` or a list of such tables.
+fn program_schema() -> serde_json::Value {
+    let text = json!({ "type": "string" });
+    let words = json!({ "type": "array", "items": { "type": ["string", "integer", "number"] } });
+    let one = |key: &str| match key {
+        "source" => json!({ "anyOf": [text, { "type": "array", "items": text }] }),
+        "flags" | "libraries" | "arguments" => words.clone(),
+        "environment" => {
+            json!({ "type": "object", "additionalProperties": { "type": ["string", "integer", "number"] } })
+        }
+        "ranks" => json!({ "type": "integer", "minimum": 1 }),
+        _ => text.clone(),
+    };
+    let keys: serde_json::Map<_, _> = ProgramFile::KEYS.iter().map(|key| ((*key).to_owned(), one(key))).collect();
+    let table = json!({ "type": "object", "properties": keys, "additionalProperties": false });
+    json!({ "anyOf": [table, { "type": "array", "items": table }] })
 }
 
 /// Returns true if the first bytes of the file are those of machine code (ELF).

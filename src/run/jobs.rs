@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::config::{ConfigError, Document, Override};
+use crate::config::{ConfigError, Document, Override, schema_part};
 use crate::units::SimSpan;
 
 use super::application::Application;
@@ -127,6 +127,14 @@ struct JobsFile {
 }
 
 impl JobSet {
+    /// Returns the schema of each key of a file of jobs.
+    pub(super) fn schema() -> serde_json::Value {
+        let mut schema = schema_part::<JobsFile>();
+        let job = schema_part::<JobFile>();
+        schema["properties"]["jobs"] = serde_json::json!({ "type": "object", "additionalProperties": job });
+        schema["properties"].take()
+    }
+
     /// Returns true if `document` describes several jobs.
     pub(super) fn is_in(document: &Document) -> bool {
         document.table().contains_key("jobs")

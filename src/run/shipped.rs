@@ -147,12 +147,16 @@ fn described(name: &str, width: usize, about: &str) -> String {
 }
 
 /// Returns the description of a shipped file: the value of its key `about`, or otherwise the first sentence of its
-/// first comment. The first sentence must end at the end of a line.
+/// first comment, after a reference to a schema. The first sentence must end at the end of a line.
 fn about(text: &str) -> String {
     let table: Option<toml::Table> = text.parse().ok();
     let stated = table.as_ref().and_then(|table| table.get("about")?.as_str()).map(str::to_owned);
     let comment = || {
-        let lines: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with("#:schema"))
+            .take_while(|line| line.starts_with('#'))
+            .collect();
         let until = lines.iter().position(|line| line.ends_with('.')).map_or(lines.len(), |last| last + 1);
         lines[..until].iter().map(|line| line.trim_start_matches(['#', ' '])).collect::<Vec<_>>().join(" ")
     };

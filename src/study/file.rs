@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use crate::app::Equation;
 use crate::config::{ConfigError, Document, Override, json_schema};
 
 use super::axis::over;
-use super::{Asked, Axis, values};
+use super::{Asked, Axis, FitFormula, values};
 
 /// Content of a study file. Relative paths start at the directory of the study file.
 #[derive(Clone, Debug)]
@@ -59,7 +58,7 @@ impl Questions {
     ///
     /// # Errors
     /// A question of the study is invalid.
-    pub fn read(&self) -> Result<(Asked, Option<Equation>), ConfigError> {
+    pub fn read(&self) -> Result<(Asked, Option<FitFormula>), ConfigError> {
         if let Some(choice) = self.choices.iter().find(|choice| !choice.starts_with("app.")) {
             return Err(ConfigError::new(format!(
                 "--choice {choice}: expected a key of the application such as app.nb; keys of the platform and the \
@@ -75,9 +74,9 @@ impl Questions {
         if let Some(gain) = self.gain.filter(|gain| !(gain.is_finite() && *gain > 0.0)) {
             return Err(ConfigError::new(format!("--gain {gain}: expected a factor above zero such as 1.5")));
         }
-        let equation = self.fit.as_deref().map(Equation::parse).transpose()?;
+        let formula = self.fit.as_deref().map(FitFormula::parse).transpose()?;
         let asked = Asked { choices: self.choices.clone(), base: base.transpose()?, gain: self.gain, fit: None };
-        Ok((asked, equation))
+        Ok((asked, formula))
     }
 }
 
@@ -206,9 +205,10 @@ mod tests {
         let file =
             load("app = \"a\"\nchoices = [\"app.nb\"]\nbase = \"run.ranks=1\"\ngain = 1.5\nfit = \"a/n\"").unwrap();
         let typed = Questions { gain: Some(2.0), ..Questions::default() };
-        let (asked, equation) = typed.or(file.questions).read().unwrap();
+        let (asked, formula) = typed.or(file.questions).read().unwrap();
         assert_eq!((asked.base, asked.gain), (Some(("run.ranks".to_owned(), "1".to_owned())), Some(2.0)));
-        assert_eq!((asked.choices, equation.unwrap().text()), (vec!["app.nb".to_owned()], "a/n"));
+        assert_eq!(asked.choices, ["app.nb"]);
+        assert!(matches!(formula, Some(FitFormula::Given(equation)) if equation.text() == "a/n"));
         let wrong = |questions: Questions| questions.read().unwrap_err().to_string();
         assert_eq!(
             wrong(Questions { choices: vec!["run.ranks".to_owned()], ..Questions::default() }),

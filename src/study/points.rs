@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
 
-use crate::app::Equation;
 use crate::cc::ProgramFile;
 use crate::config::{Document, Override, note_input};
 use crate::engine::{Outcome, Processes};
@@ -18,7 +17,9 @@ use crate::run::{
 
 use super::child::{self, Programs};
 use super::running::Running;
-use super::{Asked, Axis, InputHash, Limits, MemoryBudget, Point, Questions, RankKind, StudyFile, StudyPlan};
+use super::{
+    Asked, Axis, FitFormula, InputHash, Limits, MemoryBudget, Point, Questions, RankKind, StudyFile, StudyPlan,
+};
 
 /// Request of a study by the user.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub struct Study {
     /// Questions about the results of the study.
     pub asked: Asked,
     /// Formula that is fitted to the results of the study.
-    pub equation: Option<Equation>,
+    pub formula: Option<FitFormula>,
     sources: Sources,
     /// Settings in the study file that apply to all points of the study.
     set: Vec<Override>,
@@ -117,7 +118,7 @@ impl Study {
         // An axis in the arguments of the command replaces the axis of the study file with the same keys.
         axes.retain(|axis| !typed.iter().any(|other| other.keys() == axis.keys()));
         axes.extend(typed);
-        let (asked, equation) = questions.read()?;
+        let (asked, formula) = questions.read()?;
         let sources = run.read()?;
         let set: Vec<Override> = set.into_iter().map(of_run).filter(|over| !is_typed(over, &run)).collect();
         if let Some(count) = repeats {
@@ -125,7 +126,7 @@ impl Study {
         }
         let plan = StudyPlan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
-        Ok(Study { name, plan, asked, equation, sources, set, programs: Programs::default(), rerun: args.rerun })
+        Ok(Study { name, plan, asked, formula, sources, set, programs: Programs::default(), rerun: args.rerun })
     }
 
     /// Checks that the requested base of the speed-up is a value of an axis.

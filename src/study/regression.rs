@@ -10,7 +10,7 @@ use super::Observations;
 use super::observations::NumberColumn;
 
 /// A formula and the times to which the formula was fitted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Regression {
     /// Formula as the user wrote it.
     pub formula: String,
@@ -29,7 +29,7 @@ pub struct Regression {
 }
 
 /// Fitted unknown of a formula.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Unknown {
     /// Name of the unknown in the formula.
     pub name: String,
@@ -43,7 +43,7 @@ pub struct Unknown {
 }
 
 /// Point to which a formula is fitted, with the time and the value of the formula.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FittedPoint {
     /// Label with the values of the formula's quantities at this point.
     pub label: String,
@@ -58,7 +58,7 @@ pub struct FittedPoint {
 }
 
 /// Curve of the fitted formula in a figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FittedCurve {
     /// Text of the values of the quantities that are not on the horizontal axis.
     pub series: String,

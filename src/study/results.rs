@@ -7,7 +7,7 @@ use crate::engine::{HostUse, Outcome};
 use serde::{Deserialize, Serialize};
 
 /// Results of all points of a study, in the order of the points. The README describes the JSON form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Results {
     /// Version of mcpsim that wrote the results.
     pub mcpsim: String,
@@ -23,7 +23,7 @@ pub struct Results {
 }
 
 /// Questions of a study about its results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Asked {
     /// Keys of the application that change the method but not the work, so points with different values are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -40,7 +40,7 @@ pub struct Asked {
 }
 
 /// Axis of a study in its exported form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AxisSteps {
     /// Keys of the axis that vary together.
     pub keys: Vec<String>,
@@ -49,7 +49,7 @@ pub struct AxisSteps {
 }
 
 /// Point of a study in its exported form.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PointResult {
     /// Value of each key at this point of the study.
     pub values: BTreeMap<String, String>,

@@ -65,7 +65,7 @@ fn repeated_runs_have_a_mean_a_deviation_and_an_interval() {
     assert_eq!(replayed["repeats"], *repeats);
     let text = run(here, &format!("--repeats 5 {noise} work.toml")).stdout;
     let lines: Vec<&str> = text.lines().filter(|line| line.contains("runs")).collect();
-    assert!(lines[0].starts_with("  of 5 runs        mean ") && lines[1].starts_with("  95 % of runs     "), "{text}");
+    assert!(lines[0].starts_with("  of 5 runs        mean ") && lines[1].starts_with("  95% of runs      "), "{text}");
     assert_eq!(json("work.toml --json -")["repeats"], serde_json::Value::Null);
     assert_eq!(
         json("--repeats 1 work.toml --json -")["repeats"],

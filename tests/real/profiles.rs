@@ -208,7 +208,7 @@ fn efficiencies_are_told_with_an_ideal_network() {
     assert!((value("parallel") - 2e6 / time).abs() < 1e-12, "{of}");
     assert_eq!(predicted(&outcome(here, "--nct 2,1,1 chain.toml")), time, "the run itself is what it was");
     let text = run(here, "--nct 2,1,1 --efficiencies chain.toml");
-    assert!(text.stdout.contains("    serialization  75.0 %  greatest computing / ideal network\n"), "{}", text.stdout);
+    assert!(text.stdout.contains("    serialization  75.0%  greatest computing / ideal network\n"), "{}", text.stdout);
     let refused = run(here, "--efficiencies --model hockney chain.toml");
     assert_eq!(
         (refused.code, refused.stderr.as_str()),

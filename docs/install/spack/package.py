@@ -1,4 +1,4 @@
-# A Spack recipe: `spack repo add` a repository with this file as packages/mcpsim/package.py, then `spack install mcpsim`.
+# A Spack recipe, untested: `spack repo add` a repository with this file as packages/mcpsim/package.py, then `spack install mcpsim`.
 from spack.package import *
 
 

@@ -16,10 +16,15 @@ const DEEPEST: usize = 12;
 
 /// Returns the JSON Schema of files that `T` reads.
 pub fn json_schema<T: DeserializeOwned>(title: &str) -> Value {
-    let mut schema = value_schema::<T>(&mut Vec::new());
+    let mut schema = schema_part::<T>();
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!(title);
     schema
+}
+
+/// Returns the schema of values that `T` reads, as a part of the schema of a file.
+pub fn schema_part<T: DeserializeOwned>() -> Value {
+    value_schema::<T>(&mut Vec::new())
 }
 
 /// Kind of a value that a type reads.

@@ -54,7 +54,7 @@ pub struct NodeGroup {
 }
 
 /// Uplink with a lower bandwidth than a single message between nodes, which is legal but unusual.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NarrowUplink {
     /// Name of the kind of place in the platform file.
     pub place: String,

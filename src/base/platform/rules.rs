@@ -10,7 +10,7 @@ use super::selection::Selection;
 use crate::units::{Bytes, SimSpan};
 
 /// A collective operation, blocking or non-blocking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum Collective {
@@ -53,7 +53,7 @@ impl Collective {
 }
 
 /// Algorithm of a collective. `mpi::schedule` defines which algorithms suit which collective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Algorithm {
     /// All ranks exchange messages with the root, or all ranks with all ranks; `fan` messages at a time.
@@ -114,7 +114,7 @@ pub enum Algorithm {
 }
 
 /// An algorithm of a collective with its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Method {
     /// Algorithm of the collective.
     pub algorithm: Algorithm,

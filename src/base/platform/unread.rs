@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Keys that only [`Contention::Fair`](super::Contention::Fair) reads, or the key `loads`, which only
 /// [`Contention::Measured`](super::Contention::Measured) reads. The platform file states the keys under another
 /// contention model.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UnreadKeys {
     /// Table of the platform file with the keys: a level, `cmp` or `node`.
     pub table: String,

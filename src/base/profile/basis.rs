@@ -9,7 +9,7 @@ use super::PathParts;
 use crate::units::SimSpan;
 
 /// Basis of a prediction.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Basis {
     /// Shares of the critical path by the origin of the parameters that determine the time.
     pub shares: BasisShares,
@@ -22,7 +22,7 @@ pub struct Basis {
 }
 
 /// Shares of the critical path by the origin of the parameters that determine the time, from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BasisShares {
     /// Times that the application states, or that a trace contains.
     pub application: f64,
@@ -39,7 +39,7 @@ pub struct BasisShares {
 }
 
 /// Likely range of the measured time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LikelyTimes {
     /// Number of validation cases with the same dominant part.
     pub cases: u32,
@@ -50,7 +50,7 @@ pub struct LikelyTimes {
 }
 
 /// Part that dominates the critical path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DominantPart {
     /// Computing outside collectives.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{Bytes, SimSpan, picoseconds};
 
 /// Statistics of computing blocks that moved bytes from and to memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BlockUse {
     /// Number of computing blocks that moved bytes from and to memory.
     pub count: u64,

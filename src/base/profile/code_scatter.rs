@@ -33,7 +33,7 @@ struct SiteTimes {
 }
 
 /// Scatter of the times of equal blocks of code.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HostNoise {
     /// Part of the ranks' waiting that the scatter may cause, from 0 to 1.
     pub waiting: f64,
@@ -42,7 +42,7 @@ pub struct HostNoise {
 }
 
 /// Scatter of the times of blocks of code before a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SiteScatter {
     /// Name of the call that follows the blocks.
     pub site: String,

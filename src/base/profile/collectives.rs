@@ -37,7 +37,7 @@ pub struct CollectiveCounter {
 pub struct CollectiveProfile(Vec<(String, Option<Method>, Use)>);
 
 /// Calls of one collective MPI function with one algorithm.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CollectiveUse {
     /// Name of the collective MPI function.
     pub call: String,
@@ -60,7 +60,7 @@ pub struct CollectiveUse {
 }
 
 /// Prediction of the run if all calls of one collective use another algorithm.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct OtherAlgorithm {
     /// Collective whose calls use another algorithm.
     pub collective: Collective,

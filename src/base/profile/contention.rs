@@ -72,7 +72,7 @@ impl UplinkKind {
 }
 
 /// Contention on the critical path for the uplinks or links of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UplinkContention {
     /// Name of the kind, such as `leaf to level 2`.
     pub kind: String,
@@ -128,7 +128,7 @@ impl Resource {
 }
 
 /// Contention on the critical path of the messages of one level of the machine, by resource.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ContentionParts {
     /// Cores that were busy with other copies, or that copy more slowly than the bandwidth of a ping-pong.
     #[serde(rename = "core_ps", deserialize_with = "picoseconds")]
@@ -164,7 +164,7 @@ pub struct ContentionParts {
 }
 
 /// Contention on the critical path, by level of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct ContentionLevels {
     pub intra_cmp: ContentionParts,

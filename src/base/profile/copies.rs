@@ -7,7 +7,7 @@ use crate::units::{Bytes, SimSpan, picoseconds};
 /// Statistics of message copies within nodes: number, bytes moved through memory, and time.
 ///
 /// Copies too small to be affected by caches are not included.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CopyUse {
     /// Number of message copies.
     pub count: u64,

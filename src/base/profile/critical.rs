@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::units::{SimSpan, picoseconds};
 
 /// The critical path of a run, traced backwards from the end of the run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CriticalPath {
     /// Length of the traced part of the path, which ends at the predicted time. The traced part is shorter than the
     /// predicted time only if a rank had more activities than mcpsim stores.
@@ -20,7 +20,7 @@ pub struct CriticalPath {
 }
 
 /// Share of a rank in the critical path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankShare {
     /// Rank that has this share of the critical path.
     pub rank: u32,
@@ -30,7 +30,7 @@ pub struct RankShare {
 }
 
 /// Share of a source position in the critical path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SiteShare {
     /// Statement of a described program, or function of a real program.
     pub site: String,
@@ -69,7 +69,7 @@ impl SiteShare {
 }
 
 /// Operation of a statement of a program, and source line of the statement. The operation or the line may be unknown.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StepSource {
     /// Operation or function, such as "waitall" or "MPI_Recv".
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ impl StepSource {
 }
 
 /// A part of the length of the critical path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PathShare {
     /// Time of the rank's own activities: computing, overheads, polling.
     #[serde(rename = "own_ps", deserialize_with = "picoseconds")]

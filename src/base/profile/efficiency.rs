@@ -10,7 +10,7 @@ use crate::units::{SimSpan, SimTime, picoseconds};
 ///
 /// parallel = load balance × communication; communication = serialization × transfer
 /// (POP Standard Metrics for Parallel Performance Analysis; Rosas, Giménez, Labarta 2014).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Efficiencies {
     /// Mean useful time of the ranks divided by the predicted time.
     pub parallel: f64,
@@ -75,7 +75,7 @@ impl Efficiencies {
 ///
 /// The latency tolerance of LLAMP (Shen et al. 2024), computed from the derivative of the predicted time along the
 /// critical path. All latencies of the level, including those of control messages, grow by the same factor.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LatencyTolerance {
     /// Level of the messages whose latencies grow.
     pub level: Level,

@@ -8,7 +8,7 @@ use super::kinds::MessageSort;
 use crate::units::{SimSpan, picoseconds};
 
 /// Calls of a function by one rank or by all ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FunctionCalls {
     /// Number of calls of the function.
     pub calls: u64,
@@ -66,7 +66,7 @@ pub struct RankProfile {
 }
 
 /// Calls of one function in a run, by all ranks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FunctionProfile {
     /// Name of the function.
     pub function: String,
@@ -78,7 +78,7 @@ pub struct FunctionProfile {
 }
 
 /// Calls of a function from one source position.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SiteProfile {
     /// Called function, or statement of a described application.
     pub function: String,
@@ -93,7 +93,7 @@ pub struct SiteProfile {
 }
 
 /// Calls of a function by one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankFunction {
     /// Rank that calls the function.
     pub rank: u32,

@@ -22,7 +22,7 @@ pub struct MessageSort {
 }
 
 /// Messages with the same origin and level of the machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KindMessages {
     /// [`POINT_TO_POINT`], or the name of the collective that sent the messages.
     pub kind: String,

@@ -19,7 +19,7 @@ pub struct Unreceived {
 }
 
 /// A message that no rank received.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UnreceivedMessage {
     /// Virtual time at which the message was sent.
     #[serde(rename = "left_ps")]
@@ -78,7 +78,7 @@ impl Unreceived {
 pub struct Unwaited(BTreeMap<u32, UnwaitedRequests>);
 
 /// Requests that one statement started and for which no rank waited.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct UnwaitedRequests {
     /// Statement that started the requests: "irecv at ring.toml:7".
     pub site: String,

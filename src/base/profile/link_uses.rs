@@ -9,7 +9,7 @@ use crate::units::{Bytes, SimTime};
 const MOST_LISTED: usize = 10;
 
 /// Utilization of the links of a network. A link is one direction of a cable.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NetworkUse {
     /// Messages between nodes that pass links.
     #[serde(default)]
@@ -21,7 +21,7 @@ pub struct NetworkUse {
 }
 
 /// Utilization of the links of one kind, from 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LayerUse {
     /// Name of the kind of link.
     pub layer: String,
@@ -39,7 +39,7 @@ pub struct LayerUse {
 }
 
 /// A link with much traffic.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BusyLink {
     /// Names of the two switches.
     pub link: String,
@@ -52,7 +52,7 @@ pub struct BusyLink {
 }
 
 /// Messages whose path has at least one link, if links limit transfers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LinkTraffic {
     /// Number of messages.
     pub messages: u64,

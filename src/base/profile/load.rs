@@ -84,7 +84,7 @@ pub struct RecordedLoad {
 }
 
 /// Load of resources over virtual time. A load is a part of the capacity, from 0 to 1.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LoadOverTime {
     /// Length of each span. The last span ends with the run.
     #[serde(rename = "span_ps", deserialize_with = "picoseconds")]
@@ -103,7 +103,7 @@ pub struct LoadOverTime {
 }
 
 /// Load of all resources of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct KindLoad {
     /// Name of the kind of resource; for a link, the name of the kind of link.
     pub kind: String,
@@ -116,7 +116,7 @@ pub struct KindLoad {
 }
 
 /// Load of a link, in one direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LinkLoad {
     /// Names of the two switches.
     pub link: String,
@@ -131,7 +131,7 @@ pub struct LinkLoad {
 }
 
 /// Switch of a network, with its place in figures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SwitchPlace {
     /// Name of the switch.
     pub name: String,

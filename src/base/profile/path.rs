@@ -7,7 +7,7 @@ use crate::units::{SimSpan, picoseconds};
 
 /// Parts of the critical path. The sum of the parts, without `memory`, is the length of the path. The file
 /// ARCHITECTURE.md defines the parts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PathParts {
     /// Time in local blocks outside collectives, up to the mean of these times over all ranks.
     #[serde(rename = "compute_ps", deserialize_with = "picoseconds")]
@@ -35,7 +35,7 @@ pub struct PathParts {
 }
 
 /// Parts of the transfer times of messages, by level of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[allow(missing_docs)]
 pub struct LevelParts {
     pub intra_cmp: TransferParts,
@@ -44,7 +44,7 @@ pub struct LevelParts {
 }
 
 /// Parts of the transfer times of messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TransferParts {
     /// Latency of the messages without contention.
     #[serde(rename = "latency_ps", deserialize_with = "picoseconds")]

@@ -57,7 +57,7 @@ impl TimerSums {
 }
 
 /// A result that a described application computes from its timers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct AppResult {
     /// Name of the result in the application file.
     pub name: String,
@@ -69,7 +69,7 @@ pub struct AppResult {
 }
 
 /// Value of an application's result, or the reason for a missing value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AppFigure {
     /// The result is this finite number.

@@ -8,7 +8,7 @@ use crate::units::SimTime;
 use super::{LinkTraffic, LinkUse, RecordedLoad};
 
 /// Types of shared resources that messages use. Computing blocks use some of these resources, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SharedKind {
     /// Cores of ranks while they copy messages.
@@ -73,7 +73,7 @@ impl SharedKind {
 }
 
 /// Utilization of all resources of one type, from 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ResourceUse {
     /// Type of the resources in this row.
     pub resource: SharedKind,
@@ -91,7 +91,7 @@ pub struct ResourceUse {
 
 /// Transfers whose share of bandwidth would have changed during the transfer. The contention model of the transfers
 /// determines the share only at the start of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SharesChanged {
     /// Level of the machine to which the transfers belong.
     pub level: Level,

@@ -10,7 +10,7 @@ use super::{ContentionLevels, ContentionParts, PathParts, UplinkContention};
 
 /// A modification of one level of the machine, and the time that the modification saves if the critical path does not
 /// change.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WhatIf {
     /// Level of the machine whose messages change; `None` if computing changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct WhatIf {
 }
 
 /// Modification of the costs of a level's messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
     /// All latencies of the level, including the latencies of control messages, are halved.

@@ -14,11 +14,13 @@ pub(super) const PS_PER_SECOND: u64 = 1_000_000_000_000;
 ///
 /// The greatest instant, [`SimTime::NEVER`] (213 days), means "not yet known" or "after everything". Sums of times
 /// saturate at this instant. If the clock of a rank reaches this instant, the engine reports an error.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema)]
+#[schemars(transparent)]
 pub struct SimTime(u64);
 
 /// A span of virtual time in picoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, schemars::JsonSchema)]
+#[schemars(transparent)]
 pub struct SimSpan(u64);
 
 impl SimTime {

@@ -155,7 +155,7 @@ impl ReportLine {
     pub fn tell(&mut self, what: &str, part: f64) {
         if self.shown && self.last.is_none_or(|last| last.elapsed() > Duration::from_millis(200)) {
             self.last = Some(Instant::now());
-            let _ = write!(std::io::stderr(), "\r{:3.0} % {what}\x1b[K", part * 100.0);
+            let _ = write!(std::io::stderr(), "\r{:3.0}% {what}\x1b[K", part * 100.0);
         }
     }
 

@@ -57,7 +57,7 @@ impl HostLoad {
         let mut found = Vec::new();
         if wall > WAITED * own {
             found.push(format!(
-                "the compute kernels waited {:.0} % of the time for a core of the \
+                "the compute kernels waited {:.0}% of the time for a core of the \
                  host",
                 (1.0 - own / wall) * 100.0
             ));
@@ -67,7 +67,7 @@ impl HostLoad {
             (all > 0.0).then(|| (now.busy - before.busy) / all - own / (wall * now.count))
         });
         if let Some(others) = others.filter(|others| *others > OTHERS) {
-            found.push(format!("other programs used {:.0} % of the host's CPU time", others * 100.0));
+            found.push(format!("other programs used {:.0}% of the host's CPU time", others * 100.0));
         }
         found
     }
@@ -122,18 +122,18 @@ mod tests {
         assert_eq!(load(10.0, 10.0, 2000, 2000).doubts_since(&begin), [""; 0]);
         assert_eq!(
             load(10.0, 9.9, 3000, 1000).doubts_since(&begin),
-            ["other programs used 50 % of the host's CPU time"]
+            ["other programs used 50% of the host's CPU time"]
         );
         assert_eq!(
             load(10.0, 5.0, 3000, 1000).doubts_since(&begin),
             [
-                "the compute kernels waited 50 % of the time for a core of the host",
-                "other programs used 75 % of the \
+                "the compute kernels waited 50% of the time for a core of the host",
+                "other programs used 75% of the \
               host's CPU time"
             ]
         );
         let blind = HostLoad { processors: None, ..load(10.0, 5.0, 0, 0) };
-        assert_eq!(blind.doubts_since(&begin), ["the compute kernels waited 50 % of the time for a core of the host"]);
+        assert_eq!(blind.doubts_since(&begin), ["the compute kernels waited 50% of the time for a core of the host"]);
     }
 
     #[test]

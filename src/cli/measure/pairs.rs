@@ -190,7 +190,7 @@ impl<'a> PairWork<'a> {
                     )
                 }
                 Some(disturbed) => format!(
-                    "times of pairs measured at the same time differ from times alone by at most {:.1} %\n",
+                    "times of pairs measured at the same time differ from times alone by at most {:.1}%\n",
                     disturbed * 100.0
                 ),
                 None => "no pairs were measured at the same time: all ranks take part in this test, or there is \
@@ -241,7 +241,7 @@ impl Line {
         };
         let _ = write!(
             std::io::stderr(),
-            "\r{:3.0} %: {done} of {} message lengths, now {} B{left}\x1b[K",
+            "\r{:3.0}%: {done} of {} message lengths, now {} B{left}\x1b[K",
             (done as f64 + part) / self.all as f64 * 100.0,
             self.all,
             parameters.length(done.min(self.all - 1))

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use crate::app::Equation;
 use crate::cli::exit::Failure;
 use crate::cli::output::{self, cannot_write};
 use crate::report::{regression_csv, regression_figure, regression_summary};
 use crate::run::write_whole;
-use crate::study::{Observations, Regression, Results};
+use crate::study::{FitFormula, Observations, Regression, Results};
 
 use super::{Format, draw, read};
 
@@ -24,10 +23,10 @@ pub(super) struct FitRequest<'a> {
 
 /// Fits the formula to the times, and prints, writes and draws the results that the options request.
 pub(super) fn report(asked: &FitRequest<'_>) -> Result<(), Failure> {
-    let equation = Equation::parse(asked.formula)?;
+    let formula = FitFormula::parse(asked.formula)?;
     let (name, text) = read(asked.source)?;
     let observations = observations(asked, &name, &text)?;
-    let fit = Regression::fit(&equation, &observations)?;
+    let fit = Regression::fit(&formula.equation(&observations)?, &observations)?;
     output::print(&regression_summary(&fit))?;
     if let Some(path) = asked.csv {
         write_whole(path, regression_csv(&fit)).map_err(|error| cannot_write(&path.display().to_string(), &error))?;

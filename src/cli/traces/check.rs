@@ -71,7 +71,7 @@ pub(super) fn measured_calls(logs: &Logs) -> Vec<Vec<TimedCall>> {
 const SHARE_TOLD: f64 = 0.01;
 
 fn percent(replayed: f64, measured: f64) -> String {
-    if measured > 0.0 { format!("{} %", signed(100.0 * (replayed / measured - 1.0), 1)) } else { "–".to_owned() }
+    if measured > 0.0 { format!("{}%", signed(100.0 * (replayed / measured - 1.0), 1)) } else { "–".to_owned() }
 }
 
 /// Compares measured and replayed times: the total time, and the times by MPI function and by rank.

@@ -11,7 +11,7 @@ pub(super) fn hint(turns: &[Vec<f64>], load: Option<f64>, cores: usize) -> Optio
     let s = if cores == 1 { "" } else { "s" };
     let why = match busy {
         Some(load) => format!("{load:.1} processes competed for the {cores} core{s} of this host"),
-        None if spread > MOST_SPREAD => format!("repetitions of one run differ by {:.0} %", spread * 100.0),
+        None if spread > MOST_SPREAD => format!("repetitions of one run differ by {:.0}%", spread * 100.0),
         None => return None,
     };
     Some(format!(
@@ -54,7 +54,7 @@ mod tests {
         );
         assert_eq!(
             hint(&[vec![1.0, 1.5, 1.2]], Some(0.3), 2).unwrap(),
-            format!("the program was timed while repetitions of one run differ by 42 %: {end}")
+            format!("the program was timed while repetitions of one run differ by 42%: {end}")
         );
     }
 

@@ -99,6 +99,12 @@ impl BoundApp {
     }
 }
 
+/// Keys of a grid.
+pub(super) const GRID_KEYS: [&str; 2] = ["dims", "periodic"];
+
+/// Keys of a communicator.
+pub(super) const COMM_KEYS: [&str; 4] = ["split", "key", "grid", "keep"];
+
 /// Returns the names of communicators, in the order of their identifiers.
 pub(super) fn comm_names(document: &Document) -> Vec<String> {
     let table = document.table().get("comms").and_then(toml::Value::as_table);
@@ -137,7 +143,7 @@ pub(super) fn arrange(document: &Document, mut scope: Scope) -> Result<(Scope, A
 /// Reads a grid and adds it to `arranged` if the number of ranks is known. Returns the number of dimensions of the
 /// grid.
 fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize, ConfigError> {
-    let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &["dims", "periodic"])?;
+    let fields = node.fields("a grid such as { dims = [0, 0], periodic = true }", &GRID_KEYS)?;
     let dims_node = fields.need("dims", "the extents, 0 for one to choose")?;
     let dims_items = dims_node.items("an array of extents, 0 for one to choose")?;
     if !(1..=8).contains(&dims_items.len()) {
@@ -182,7 +188,7 @@ fn grid(node: &Node<'_>, scope: &Scope, arranged: &mut AppWorld) -> Result<usize
 /// Reads a communicator and adds it to `arranged` if the number of ranks is known.
 fn comm(node: &Node<'_>, id: u32, scope: &Scope, arranged: &mut AppWorld) -> Result<(), ConfigError> {
     const FORM: &str = "a communicator such as { split = \"rank // 4\" } or { grid = \"g\", keep = [true, false] }";
-    let fields = node.fields(FORM, &["split", "key", "grid", "keep"])?;
+    let fields = node.fields(FORM, &COMM_KEYS)?;
     let places = if let Some(split) = fields.formula("split", scope)? {
         if fields.get("grid").or(fields.get("keep")).is_some() {
             return Err(node.expected(FORM));

@@ -10,7 +10,11 @@ mod operation;
 mod procedure;
 mod results;
 
-pub(super) use operation::block;
+pub(super) use collective::{by_name as collective_by_name, keys as collective_keys, names as collective_names};
+pub(super) use control::CONTROL;
+pub(super) use operation::{KEYS as OPERATION_KEYS, MODES, block, block_keys};
+pub(super) use procedure::PROCEDURE_KEYS;
+pub(super) use results::{RESULT_KEYS, RESULTS_KEYS};
 
 use std::sync::Arc;
 

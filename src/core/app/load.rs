@@ -18,7 +18,8 @@ use super::tasks;
 use super::value::Value;
 use super::world::AppWorld;
 
-const KEYS: [&str; 12] =
+/// Top-level keys of an application file.
+pub(super) const KEYS: [&str; 12] =
     ["name", "about", "params", "let", "grids", "comms", "timers", "procedures", "main", "results", "tasks", "run"];
 
 /// Top-level keys that an application file may contain only together with `main`.

@@ -37,6 +37,7 @@ use super::bind::TargetMachine;
 use super::node::Node;
 use super::scope::Scope;
 use description::Description;
+pub(super) use description::{DATA_KEYS, FRAGMENT_KEYS};
 pub(super) use options::KEYS;
 use options::Manager;
 pub(super) use process::{SharedTasks, TaskProgram};

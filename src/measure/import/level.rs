@@ -13,6 +13,8 @@
 //! | duplex | windows of the fewest pairs in both directions, the greatest size |
 //! | duplex_gap | windows of the most pairs in both directions, 8 B: 1/rate − s/duplex, if this is more than half of the gap |
 
+use std::ops::RangeInclusive;
+
 use mcpsim_core::config::ConfigError;
 use mcpsim_core::platform::Level;
 
@@ -30,9 +32,13 @@ use super::windows::{self, Steps, WindowSizes};
 
 /// Least message size in bytes of windows that measure the bandwidth of the wire.
 const LARGE: u64 = 256 << 10;
-/// Eager thresholds in bytes, which no benchmark table contains. The thresholds are those of the machine `default`,
-/// within a node and between nodes.
+/// Eager thresholds in bytes if the latencies have no step. The thresholds are those of the machine `default`, within a
+/// node and between nodes.
 const EAGER: [u64; 2] = [4 << 10, 64 << 10];
+/// Least height of the step of a rendezvous, as a fraction of an empty message's time. Smaller steps have other causes.
+const LEAST_STEP: f64 = 0.3;
+/// Sizes in bytes that can be an eager threshold. Steps at smaller sizes are those of messages inside a request.
+const STEP_SIZES: RangeInclusive<u64> = 1 << 10..=256 << 10;
 /// Least start time of a message as a fraction of an empty message's time, as in [`LinkFit::of`].
 const LEAST_SHARE: f64 = 0.7;
 
@@ -128,8 +134,18 @@ pub fn level(
     let duplex_gap = duplex_gap(many_both.as_ref(), &occupancy, &mut told);
     let occupancy = MeasuredOccupancy { duplex_gap, ..occupancy };
 
-    let stated = eager.is_some();
-    let eager = eager.unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
+    let step = eager_step(&ping_pong.rows);
+    let from = match (eager, &step) {
+        (Some(_), _) => "as stated".to_owned(),
+        (None, Some(step)) => format!(
+            "the greatest step of the latencies, of {:.3} us above {} B (state another one by --eager)",
+            step.height * 1e6,
+            step.size
+        ),
+        (None, None) => "ASSUMED, the value of the machine \"default\": no imported file has this value".to_owned(),
+    };
+    let found_step = step.map(|step| step.size);
+    let eager = eager.or(found_step).unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
     // A network adapter never transfers a single message faster than many messages.
     let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };
@@ -166,11 +182,6 @@ pub fn level(
         (handshake, rows) = short.with_room(rows);
         rows = short.told(rows, wire);
     }
-    let from = if stated {
-        "as stated"
-    } else {
-        "ASSUMED, the value of the machine \"default\": no imported file has this value"
-    };
     told.push(format!("eager_threshold: {from}."));
     let handshake_from = if later > 0.0 {
         "handshake: half of the extra start-up time of greater messages, at most the latency of small ones."
@@ -203,6 +214,27 @@ pub fn level(
         ));
     }
     Ok(ImportedLevel { fit, told, posting, files: sources.len() })
+}
+
+/// Step of the times of messages: messages above `size` take `height` seconds longer than the smaller ones suggest.
+struct LatencyStep {
+    size: u64,
+    height: f64,
+}
+
+/// Finds the step of a rendezvous: the greatest step above 1 KiB to 256 KiB, if it is at least [`LEAST_STEP`] of the
+/// time of the smallest message. Lines through the two sizes below and above a step give its height; the lower counts.
+fn eager_step(rows: &[(u64, f64)]) -> Option<LatencyStep> {
+    let least = LEAST_STEP * rows.first()?.1;
+    let step = |four: &[(u64, f64)]| {
+        let [(s0, t0), (s1, t1), (s2, t2), (s3, t3)] = four[..] else { return None };
+        let slope = |from: (u64, f64), to: (u64, f64)| ((to.1 - from.1) / (to.0 - from.0) as f64).max(0.0);
+        let gap = (s2 - s1) as f64;
+        let steepest = slope((s0, t0), (s1, t1)).max(slope((s2, t2), (s3, t3)));
+        (STEP_SIZES.contains(&s1)).then_some(LatencyStep { size: s1, height: t2 - t1 - steepest * gap })
+    };
+    let steps = rows.windows(4).filter_map(step).filter(|step| step.height >= least);
+    steps.max_by(|a, b| a.height.total_cmp(&b.height))
 }
 
 /// Returns the ping-pong table of one pair, or otherwise the most similar table.

@@ -257,6 +257,22 @@ fn tables_are_read_in_both_forms() {
 }
 
 #[test]
+fn a_step_of_the_latencies_is_the_eager_threshold() {
+    let sizes = (0..23).map(|power| 1_u64 << power);
+    let late = |size: u64| if size > 16384 { 1.2 } else { 0.0 };
+    let rows = sizes.map(|size| format!("{size} {:.5}\n", 1.0 + size as f64 * 1e-4 + late(size)));
+    let text = "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n0 1.00\n".to_owned();
+    let files = [("inter_node=lat", rows.fold(text, |text, row| text + &row))];
+    let text = import(&files).platform().unwrap().text;
+    let said = "# eager_threshold: the greatest step of the latencies, of 1.200 us above 16384 B (state another one by --eager).";
+    assert!(text.replace("\n#   ", " ").contains(said), "{text}");
+    let link = test_support::load(&text, &[]).link(Level::InterNode).clone();
+    assert_eq!(link.eager_threshold(), Bytes::new(16384));
+    // The two control messages of a rendezvous take the height of the step.
+    assert!((link.handshake().as_ps() as f64 / 600_000.0 - 1.0).abs() < 0.05, "{text}");
+}
+
+#[test]
 fn what_no_file_tells_is_said() {
     let text = import(&[("inter_node=lat", latency())]).platform().unwrap().text;
     for line in [

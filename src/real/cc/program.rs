@@ -84,6 +84,9 @@ fn room() -> Result<(TempDir, PathBuf), CcError> {
 }
 
 impl ProgramFile {
+    /// Keys of a `[program]` table.
+    pub const KEYS: [&str; 10] = table::KEYS;
+
     /// Returns true if `document` describes a program with sources or a program file.
     pub fn is_in(document: &Document) -> bool {
         document.table().contains_key("program")

@@ -53,7 +53,7 @@ fn bars(title: &str, rows: &[GroupShares]) -> Figure {
 fn pie(title: &str, rows: &[GroupShares], of: usize) -> Figure {
     let name = format!("groups-{}", OF[of].0.trim_start_matches("of "));
     let value = |row: &GroupShares| share(row, of).unwrap_or(0.0);
-    let legend = colors().zip(rows).map(|(color, row)| (color, format!("{} B  {:.1} %", row.name(), value(row))));
+    let legend = colors().zip(rows).map(|(color, row)| (color, format!("{} B  {:.1}%", row.name(), value(row))));
     let more = format!("shares {} by size", OF[of].0);
     let head = Head { title: title.to_owned(), more, legend: legend.collect(), ..Head::default() };
     let (mut figure, top) = begin(&name, &head, 420.0);
@@ -74,7 +74,7 @@ fn pie(title: &str, rows: &[GroupShares], of: usize) -> Figure {
         if to - from > 4.0 {
             let (rim_x, rim_y) = at((from + to) / 2.0);
             let place = (x + (rim_x - x) * 0.65, y + (rim_y - y) * 0.65 + 4.0);
-            figure.text(place, &format!("{:.1} %", to - from), Style::PLAIN.bold().colored(WHITE), Anchor::Middle);
+            figure.text(place, &format!("{:.1}%", to - from), Style::PLAIN.bold().colored(WHITE), Anchor::Middle);
         }
         from = to;
     }

@@ -31,7 +31,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
     let all = points.iter().flat_map(|point| models.clone().map(|model| point.error_percent(model)));
     let least_range = limit.unwrap_or(1.0);
     let (low, high) = all.fold((-least_range, least_range), |(low, high), error| (low.min(error), high.max(error)));
-    let dashed = limit.map_or(String::new(), |limit| format!(" dashed: the limit of {limit} %;"));
+    let dashed = limit.map_or(String::new(), |limit| format!(" dashed: the limit of {limit}%;"));
     let y = PlotAxis::between("predicted / measured − 1 (%)", low, high);
     let x = if most > least * 3.0 {
         PlotAxis::log_time("measured time", least, most)
@@ -39,7 +39,7 @@ fn errors(validation: &Validation) -> Option<Figure> {
         PlotAxis::time("measured time", most)
     };
     let legend = validation.models.iter().zip(PALETTE).map(|(of, color)| {
-        (color, format!("{}: mean {:.1} %, max {:.1} %", of.model, of.all.mean_percent, of.all.max_percent))
+        (color, format!("{}: mean {:.1}%, max {:.1}%", of.model, of.all.mean_percent, of.all.max_percent))
     });
     let head = Head {
         title: format!("{}: {} points predicted", validation.case, points.len()),
@@ -178,7 +178,7 @@ mod tests {
         let names: Vec<&str> = figures.iter().map(|figure| figure.name.as_str()).collect();
         assert_eq!(names, ["sample-error", "sample-times"]);
         let words: Vec<Vec<&str>> = figures.iter().map(|figure| figure.words().collect()).collect();
-        for word in ["sample: 2 points predicted", "mcpsim: mean 7.5 %, max 10.0 %", "-20", "0", "measured time (s)"] {
+        for word in ["sample: 2 points predicted", "mcpsim: mean 7.5%, max 10.0%", "-20", "0", "measured time (s)"] {
             assert!(words[0].contains(&word), "{word} in {:?}", words[0]);
         }
         for word in ["a,b", "ranks", "1", "2", "4"] {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use super::super::timeline::call_name;
 use super::wrong;
 use crate::config::ConfigError;
 
@@ -84,14 +85,13 @@ fn messages(events: &[Value], units: impl Fn(f64) -> u64) -> Vec<[u64; 5]> {
 /// Returns the names of calls, and a list of name, start and length of the calls of each rank. Returns `None` without
 /// calls, or if there are too many calls.
 fn calls(events: &[Value], units: impl Fn(f64) -> u64) -> Option<Value> {
-    let mut names: Vec<&str> = Vec::new();
-    let mut indices: HashMap<&str, u64> = HashMap::new();
+    let mut names: Vec<String> = Vec::new();
+    let mut indices: HashMap<String, u64> = HashMap::new();
     let mut ranks: BTreeMap<u64, Vec<[u64; 3]>> = BTreeMap::new();
     let mut count = 0;
     for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
-        let name = event["name"].as_str().unwrap_or("");
-        let index = *indices.entry(name).or_insert_with(|| {
-            names.push(name);
+        let index = *indices.entry(call_name(event)).or_insert_with_key(|name| {
+            names.push(name.clone());
             names.len() as u64 - 1
         });
         let (start, length) = (event["ts"].as_f64().unwrap_or(0.0), event["dur"].as_f64().unwrap_or(0.0));

@@ -11,7 +11,7 @@ use super::series::{Series, most};
 use super::spread::WaitingTimes;
 
 /// Statistics of the computation fragments of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskAnalysis {
     /// Number of fragments that all processes executed.
     pub total: u64,
@@ -36,7 +36,7 @@ pub struct TaskAnalysis {
 
 /// Statistics of the times that fragments spent in one stage. A fragment counts once per process on which it reached
 /// the stage.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StageTimes {
     /// Stage of the fragments to which the times belong.
     pub stage: Stage,
@@ -65,7 +65,7 @@ pub struct StageTimes {
 }
 
 /// Lower bounds of the execution time of a task-based program.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Bounds {
     /// Number of threads that execute fragments.
     pub threads: u64,
@@ -76,7 +76,7 @@ pub struct Bounds {
 }
 
 /// Statistics of the fragments on one MPI process.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProcessTasks {
     /// Rank of the MPI process.
     pub process: u32,

@@ -14,7 +14,7 @@ pub(super) const STEPS: usize = 200;
 pub(super) const MOST_APART: usize = 64;
 
 /// Numbers of fragments over time, in time steps of equal length.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Series {
     /// Length of a time step.
     #[serde(rename = "step_ps", deserialize_with = "picoseconds")]
@@ -29,7 +29,7 @@ pub struct Series {
 }
 
 /// Number of fragments over time, with its maximum.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct StageSeries {
     /// For each time step, mean number of fragments.
     pub mean: Vec<f64>,

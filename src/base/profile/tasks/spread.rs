@@ -14,7 +14,7 @@ const BINS: usize = 50;
 const SAMPLES: usize = 1500;
 
 /// Times that fragments spend in one stage, by time of arrival in the stage.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WaitingTimes {
     /// Stage of the fragments to which the times belong.
     pub stage: Stage,
@@ -25,7 +25,7 @@ pub struct WaitingTimes {
 }
 
 /// Fragments that arrived in a stage within one time step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ArrivalBin {
     /// Number of fragments that arrived in the time step.
     pub count: u64,
@@ -38,7 +38,7 @@ pub struct ArrivalBin {
 }
 
 /// Time that one fragment spent in a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Sample {
     /// Time at which the fragment arrived in the stage.
     #[serde(rename = "arrival_ps", deserialize_with = "picoseconds")]

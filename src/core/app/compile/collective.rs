@@ -31,17 +31,32 @@ const COLLECTIVES: [(&str, &str, Collective); 15] = [
 ];
 
 /// Returns all keywords of collectives.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(in super::super) fn names() -> impl Iterator<Item = &'static str> {
     COLLECTIVES.iter().flat_map(|(blocking, starting, _)| [*blocking, *starting])
 }
 
 /// Collective with the keyword `name`, and whether the keyword means a blocking collective.
-pub(super) fn by_name(name: &str) -> Option<(Collective, Start)> {
+pub(in super::super) fn by_name(name: &str) -> Option<(Collective, Start)> {
     COLLECTIVES.iter().find_map(|(blocking, starting, collective)| match name {
         _ if name == *blocking => Some((*collective, Start::Blocking)),
         _ if name == *starting => Some((*collective, Start::Request(None))),
         _ => None,
     })
+}
+
+/// Returns the arguments of a collective.
+pub(in super::super) fn keys(collective: Collective, start: Start) -> Vec<&'static str> {
+    let mut known = vec!["comm", "algorithm"];
+    if collective != Collective::Barrier {
+        known.push("bytes");
+    }
+    if is_rooted(collective) {
+        known.push("root");
+    }
+    if start != Start::Blocking {
+        known.push("request");
+    }
+    known
 }
 
 fn is_rooted(collective: Collective) -> bool {
@@ -63,17 +78,7 @@ impl<'a> Compiler<'a> {
         collective: Collective,
         start: Start,
     ) -> Result<(), ConfigError> {
-        let mut known = vec!["comm", "algorithm"];
-        if collective != Collective::Barrier {
-            known.push("bytes");
-        }
-        if is_rooted(collective) {
-            known.push("root");
-        }
-        if start != Start::Blocking {
-            known.push("request");
-        }
-        let fields = node.fields(format!("a table of {name}'s arguments"), &known)?;
+        let fields = node.fields(format!("a table of {name}'s arguments"), &keys(collective, start))?;
         let comm = self.comm(&fields)?;
         let root = fields.formula_or("root", 0, &self.scope)?;
         let bytes = if collective == Collective::Barrier {

@@ -10,7 +10,7 @@ use super::super::value::Value;
 use super::{Compiler, collective, operation};
 
 /// Statements with several keys: the key that identifies the statement, and all keys of the statement.
-const CONTROL: [(&str, &[&str]); 6] = [
+pub(in super::super) const CONTROL: [(&str, &[&str]); 6] = [
     ("for", &["for", "from", "to", "step", "do"]),
     ("repeat", &["repeat", "do"]),
     ("while", &["while", "do"]),

@@ -14,49 +14,78 @@ use super::Compiler;
 pub(super) const NAMES: [&str; 12] =
     ["compute", "send", "isend", "recv", "irecv", "sendrecv", "wait", "waitall", "waitany", "test", "probe", "iprobe"];
 
+/// Arguments of the statements whose value is always a table.
+pub(in super::super) const KEYS: [(&str, &[&str]); 9] = [
+    ("send", &["to", "bytes", "tag", "comm", "mode"]),
+    ("isend", &["to", "bytes", "tag", "comm", "mode", "request"]),
+    ("recv", &["from", "bytes", "tag", "comm", "source_as", "tag_as", "bytes_as"]),
+    ("irecv", &["from", "bytes", "tag", "comm", "request", "source_as", "tag_as", "bytes_as"]),
+    (
+        "sendrecv",
+        &["to", "bytes", "tag", "from", "recv_tag", "recv_bytes", "comm", "mode", "source_as", "tag_as", "bytes_as"],
+    ),
+    ("probe", &["from", "tag", "comm", "source_as", "tag_as", "bytes_as"]),
+    ("iprobe", &["from", "tag", "comm", "found_as", "source_as", "tag_as", "bytes_as"]),
+    ("waitany", &["requests", "index_as", "source_as", "tag_as", "bytes_as"]),
+    ("test", &["request", "requests", "done_as"]),
+];
+
+/// Modes of a send, with their keywords.
+pub(in super::super) const MODES: [(&str, SendMode); 3] =
+    [("standard", SendMode::Standard), ("synchronous", SendMode::Synchronous), ("buffered", SendMode::Buffered)];
+
 const OUTPUTS: [&str; 3] = ["source_as", "tag_as", "bytes_as"];
+
+/// Arguments of `compute`.
+pub(in super::super) fn block_keys() -> Vec<&'static str> {
+    let mut keys = vec!["time", "flops", "bytes", "instructions", "working_set", "times"];
+    keys.extend(DistributionKind::ALL.map(DistributionKind::name));
+    keys
+}
 
 impl<'a> Compiler<'a> {
     pub(super) fn operation(&mut self, statement: &Node<'a>, name: &str, node: &Node<'a>) -> Result<(), ConfigError> {
-        let fields = |keys: &[&str]| node.fields(format!("a table of {name}'s arguments"), keys);
+        let fields = || {
+            let (_, keys) = KEYS.iter().find(|(of, _)| *of == name).expect("the statement has a table of arguments");
+            node.fields(format!("a table of {name}'s arguments"), keys)
+        };
         let op = match name {
             "compute" => Op::Compute(Box::new(block(node, &self.scope)?)),
             "send" => {
-                let fields = fields(&["to", "bytes", "tag", "comm", "mode"])?;
+                let fields = fields()?;
                 Op::Send(Box::new(self.send(&fields, Start::Blocking)?))
             }
             "isend" => {
-                let fields = fields(&["to", "bytes", "tag", "comm", "mode", "request"])?;
+                let fields = fields()?;
                 let start = self.start(&fields, Start::Request(None))?;
                 Op::Send(Box::new(self.send(&fields, start)?))
             }
             "recv" => {
-                let fields = fields(&["from", "bytes", "tag", "comm", "source_as", "tag_as", "bytes_as"])?;
+                let fields = fields()?;
                 Op::Recv(Box::new(self.receive(&fields, "tag", "bytes", Start::Blocking)?))
             }
             "irecv" => {
-                let fields = fields(&["from", "bytes", "tag", "comm", "request", "source_as", "tag_as", "bytes_as"])?;
+                let fields = fields()?;
                 let start = self.start(&fields, Start::Request(None))?;
                 Op::Recv(Box::new(self.receive(&fields, "tag", "bytes", start)?))
             }
             "sendrecv" => {
-                let mut keys = vec!["to", "bytes", "tag", "from", "recv_tag", "recv_bytes", "comm", "mode"];
-                keys.extend(OUTPUTS);
-                let fields = fields(&keys)?;
+                let fields = fields()?;
                 let send = self.send(&fields, Start::Blocking)?;
                 let recv_tag = if fields.get("recv_tag").is_some() { "recv_tag" } else { "tag" };
                 let receive = self.receive(&fields, recv_tag, "recv_bytes", Start::Blocking)?;
                 Op::Exchange(Box::new((send, receive)))
             }
             "probe" => {
-                let fields = fields(&["from", "tag", "comm", "source_as", "tag_as", "bytes_as"])?;
+                let fields = fields()?;
                 Op::Probe(Box::new(self.receive(&fields, "tag", "bytes", Start::Blocking)?))
             }
             "iprobe" => {
-                let fields = fields(&["from", "tag", "comm", "found_as", "source_as", "tag_as", "bytes_as"])?;
+                let fields = fields()?;
                 let pattern = Box::new(self.receive(&fields, "tag", "bytes", Start::Blocking)?);
                 Op::Iprobe { pattern, found: self.output(&fields, "found_as")? }
             }
+            "waitany" | "test" => Op::Wait(Box::new(self.wait_for_some(name, &fields()?)?)),
             _ => Op::Wait(Box::new(self.wait(name, node)?)),
         };
         // In an endless loop, a probe or test may never find a message. Probes and tests therefore do not count as
@@ -69,11 +98,9 @@ impl<'a> Compiler<'a> {
     fn send(&self, fields: &Fields<'a>, start: Start) -> Result<Send, ConfigError> {
         let mode = match fields.get("mode") {
             None => SendMode::Standard,
-            Some(node) => match node.value.as_str() {
-                Some("standard") => SendMode::Standard,
-                Some("synchronous") => SendMode::Synchronous,
-                Some("buffered") => SendMode::Buffered,
-                _ => return Err(node.expected("\"standard\", \"synchronous\" or \"buffered\"")),
+            Some(node) => match MODES.iter().find(|(name, _)| node.value.as_str() == Some(name)) {
+                Some((_, mode)) => *mode,
+                None => return Err(node.expected("\"standard\", \"synchronous\" or \"buffered\"")),
             },
         };
         Ok(Send {
@@ -102,34 +129,26 @@ impl<'a> Compiler<'a> {
     }
 
     fn wait(&mut self, name: &str, node: &Node<'a>) -> Result<WaitOp, ConfigError> {
-        let none = CompletionSlots::default();
-        match name {
-            "wait" => {
-                let requests = Some(self.named(std::slice::from_ref(node))?);
-                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, reported: true })
-            }
-            "waitall" => {
-                let requests = Some(self.named(&node.items("an array of requests' names")?)?);
-                Ok(WaitOp { kind: WaitForm::All, requests, outputs: none, reported: true })
-            }
-            "waitany" => {
-                let keys = ["requests", "index_as", "source_as", "tag_as", "bytes_as"];
-                let fields = node.fields("a table of waitany's arguments", &keys)?;
-                let requests = self.named_or_all(&fields)?;
-                let kind = WaitForm::Any(self.output(&fields, "index_as")?);
-                Ok(WaitOp { kind, requests, outputs: self.outputs(&fields)?, reported: true })
-            }
-            _ => {
-                let fields = node.fields("a table of test's arguments", &["request", "requests", "done_as"])?;
-                let requests = match fields.get("request") {
-                    Some(request) if fields.get("requests").is_none() => Some(self.named(&[request])?),
-                    Some(_) => return Err(node.error("expected request or requests, found both")),
-                    None => self.named_or_all(&fields)?,
-                };
-                let kind = WaitForm::Test(self.output(&fields, "done_as")?);
-                Ok(WaitOp { kind, requests, outputs: none, reported: true })
-            }
-        }
+        let names = match name {
+            "wait" => std::slice::from_ref(node),
+            _ => &node.items("an array of requests' names")?,
+        };
+        let requests = Some(self.named(names)?);
+        Ok(WaitOp { kind: WaitForm::All, requests, outputs: CompletionSlots::default(), reported: true })
+    }
+
+    /// Compiles `waitany` and `test`.
+    fn wait_for_some(&mut self, name: &str, fields: &Fields<'a>) -> Result<WaitOp, ConfigError> {
+        let requests = match fields.get("request") {
+            Some(request) if fields.get("requests").is_none() => Some(self.named(&[request])?),
+            Some(_) => return Err(fields.node.error("expected request or requests, found both")),
+            None => self.named_or_all(fields)?,
+        };
+        let kind = match name {
+            "waitany" => WaitForm::Any(self.output(fields, "index_as")?),
+            _ => WaitForm::Test(self.output(fields, "done_as")?),
+        };
+        Ok(WaitOp { kind, requests, outputs: self.outputs(fields)?, reported: true })
     }
 
     /// Compiles the statement `"waitall"`.
@@ -186,9 +205,7 @@ pub(in super::super) fn block(node: &Node<'_>, scope: &Scope) -> Result<Block, C
     if !node.value.is_table() {
         return Ok(Block { cost: Cost::Time(node.time(scope)?), times: None });
     }
-    let mut keys = vec!["time", "flops", "bytes", "instructions", "working_set", "times"];
-    keys.extend(DistributionKind::ALL.map(DistributionKind::name));
-    let fields = node.fields("a time or a table of compute's arguments", &keys)?;
+    let fields = node.fields("a time or a table of compute's arguments", &block_keys())?;
     let times = fields.formula("times", scope)?;
     let work = ["flops", "bytes", "instructions"].iter().any(|key| fields.get(key).is_some());
     let family = DistributionKind::ALL.into_iter().find(|family| fields.get(family.name()).is_some());

@@ -9,6 +9,9 @@ use super::super::scope::Local;
 use super::Compiler;
 use super::control::operation_names;
 
+/// Keys of a procedure with parameters.
+pub(in super::super) const PROCEDURE_KEYS: [&str; 2] = ["params", "do"];
+
 const FORM: &str = "an array of statements or { params = [\"a\"], do = [ … ] }";
 
 impl<'a> Compiler<'a> {
@@ -20,7 +23,7 @@ impl<'a> Compiler<'a> {
             }
             let mut parameters: Vec<(String, u32)> = Vec::new();
             if body.value.is_table() {
-                let fields = body.fields(FORM, &["params", "do"])?;
+                let fields = body.fields(FORM, &PROCEDURE_KEYS)?;
                 if let Some(list) = fields.get("params") {
                     for item in list.items("an array of names")? {
                         let parameter = item.text("a parameter's name")?;
@@ -53,7 +56,7 @@ impl<'a> Compiler<'a> {
                 self.scope.push_local(name, *slot, Local::Parameter);
             }
             let statements = match body.value {
-                toml::Value::Table(_) => body.fields(FORM, &["params", "do"])?.need("do", "its statements")?,
+                toml::Value::Table(_) => body.fields(FORM, &PROCEDURE_KEYS)?.need("do", "its statements")?,
                 toml::Value::Array(_) => body.clone(),
                 _ => return Err(body.expected(FORM)),
             };

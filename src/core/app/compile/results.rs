@@ -7,6 +7,12 @@ use super::super::node::{Fields, Node};
 use super::super::results::{ResultFault, check, of_one_rank};
 use super::Compiler;
 
+/// Keys of `[results]`.
+pub(in super::super) const RESULTS_KEYS: [&str; 2] = ["do", "show"];
+
+/// Keys of a result.
+pub(in super::super) const RESULT_KEYS: [&str; 3] = ["value", "unit", "if"];
+
 /// Greatest number of characters in the unit of a result.
 const LONGEST_UNIT: usize = 16;
 
@@ -30,7 +36,7 @@ impl<'a> Compiler<'a> {
     /// Compiles the table `[results]`. The code of the results follows the end of `main` and precedes the procedures.
     pub(super) fn compile_results(&mut self, node: Option<&Node<'a>>) -> Result<Option<ResultsCode>, ConfigError> {
         let Some(node) = node else { return Ok(None) };
-        let fields = node.fields("a table of results to compute", &["do", "show"])?;
+        let fields = node.fields("a table of results to compute", &RESULTS_KEYS)?;
         let start = self.here();
         self.word = "";
         // Results may use those names of `[let]` whose values are equal at all ranks.
@@ -60,7 +66,7 @@ impl<'a> Compiler<'a> {
         if !well_formed {
             return Err(entry.error("expected a result's name of at most 32 letters, digits and \"_\""));
         }
-        let fields = entry.fields(FORM, &["value", "unit", "if"])?;
+        let fields = entry.fields(FORM, &RESULT_KEYS)?;
         let unit = match fields.get("unit") {
             None => "",
             Some(node) => {

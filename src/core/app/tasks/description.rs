@@ -12,8 +12,10 @@ use super::super::parser;
 use super::super::scope::{Local, Reach, Scope, one_of};
 use super::options;
 
-const DATA_KEYS: [&str; 3] = ["index", "bytes", "at"];
-const FRAGMENT_KEYS: [&str; 6] = ["index", "cost", "in", "out", "unfold", "at"];
+/// Keys of a family of data fragments.
+pub(in super::super) const DATA_KEYS: [&str; 3] = ["index", "bytes", "at"];
+/// Keys of a family of computation fragments.
+pub(in super::super) const FRAGMENT_KEYS: [&str; 6] = ["index", "cost", "in", "out", "unfold", "at"];
 
 /// Greatest number of indices of a family of fragments.
 const MOST_INDICES: usize = 8;

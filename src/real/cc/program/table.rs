@@ -10,7 +10,8 @@ use mcpsim_core::config::{ConfigError, Document, note_input};
 use super::super::Language;
 use super::{CodeOrigin, ProgramFile};
 
-const KEYS: [&str; 10] =
+/// Keys of a `[program]` table.
+pub(super) const KEYS: [&str; 10] =
     ["name", "source", "binary", "language", "flags", "libraries", "arguments", "environment", "directory", "ranks"];
 
 /// A `[program]` table of a TOML document.
