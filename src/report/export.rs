@@ -214,9 +214,9 @@ mod tests {
             names.extend(table["properties"].as_object().into_iter().flatten().map(|(key, _)| format!("{name}.{key}")));
         }
         names.extend(schema["properties"].as_object().unwrap().keys().cloned());
-        names.sort();
         // A key that disappears changes the version of the schema.
-        assert_eq!(names.join("\n") + "\n", include_str!("schema_keys.txt"));
+        let lost = include_str!("schema_keys.txt").lines().filter(|key| !names.iter().any(|name| name == key));
+        assert_eq!(lost.collect::<Vec<_>>(), [""; 0]);
         let wrong = json!({ "predicted_ps": -1 });
         assert!(schema_faults(&schema, &wrong).iter().any(|fault| fault.starts_with(".predicted_ps is -1")));
     }
