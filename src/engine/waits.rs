@@ -221,7 +221,7 @@ pub(super) fn probe(
 }
 
 /// Returns the first arrived message that matches `pattern`, if any.
-fn seen(target: &TargetRank, pattern: &Pattern) -> Option<(Envelope, ProbedMessage)> {
+fn seen(target: &mut TargetRank, pattern: &Pattern) -> Option<(Envelope, ProbedMessage)> {
     target.matcher.probe(pattern).map(|(envelope, arrived)| (envelope, arrived.header(envelope.source)))
 }
 

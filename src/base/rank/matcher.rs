@@ -2,13 +2,15 @@
 //!
 //! A message matches the first posted receive that accepts the message; a receive matches the first arrived message
 //! that the receive accepts. Short lists are scanned. A long list gets a hash index by context, source and tag at the
-//! first look-up by context, source and tag. Receives with wildcards are in a separate ordered list.
+//! first look-up by context, source and tag. Wildcards are values of source and tag in this index. Messages that receives with
+//! wildcards take from far within a long list get an order for each such key (`wild`).
 
 mod index;
 mod list;
+mod wild;
 
 use super::call::{Context, Pattern, Rank, Source, Tag, TagPattern};
-use list::{List, MatchKey};
+use list::List;
 
 /// Properties of a message that determine the matching receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +48,8 @@ impl From<&Pattern> for Want {
 impl Want {
     #[inline]
     fn takes(self, envelope: &Envelope) -> bool {
+        #[cfg(test)]
+        tests::COMPARED.set(tests::COMPARED.get() + 1);
         let Envelope { context, source, tag } = self.0;
         context == envelope.context
             && (source == envelope.source || source == ANY)
@@ -83,9 +87,9 @@ impl<R, M> Matcher<R, M> {
             return None;
         }
         let want = Want::from(pattern);
-        match want.exact() {
-            Some(envelope) => self.unexpected.take_exact(&envelope),
-            None => self.unexpected.take_first(|envelope| want.takes(envelope)),
+        match want.kind() {
+            None => self.unexpected.take_exact(&want.0),
+            Some(_) => self.unexpected.take_wild(want),
         }
     }
 
@@ -153,9 +157,8 @@ impl<R, M> Matcher<R, M> {
     }
 
     /// Returns the first arrived message that `pattern` accepts, without removing the message.
-    pub fn probe(&self, pattern: &Pattern) -> Option<(Envelope, &M)> {
-        let want = Want::from(pattern);
-        self.unexpected.first(|envelope| want.takes(envelope))
+    pub fn probe(&mut self, pattern: &Pattern) -> Option<(Envelope, &M)> {
+        self.unexpected.first(Want::from(pattern))
     }
 
     /// Calls `take` for each unexpected message of the rank, in the order of arrival.
@@ -171,10 +174,17 @@ impl<R, M> Matcher<R, M> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::*;
     use crate::units::Bytes;
+
+    thread_local! {
+        /// Number of comparisons of a pattern and an envelope.
+        pub static COMPARED: Cell<u64> = const { Cell::new(0) };
+    }
 
     fn pattern(from: Source, tag: TagPattern) -> Pattern {
         Pattern { from, context: 0, tag, capacity: Bytes::MAX, buffer: Default::default() }
@@ -195,6 +205,58 @@ mod tests {
         assert!(matcher.post(pattern(Source::Rank(1), TagPattern::Any), 3).is_none());
         assert_eq!(matcher.arrive(envelope(1, 7), "c"), Some((2, "c")));
         assert_eq!(matcher.arrive(envelope(1, 8), "d"), Some((3, "d")));
+    }
+
+    /// Calls `work` and returns the number of comparisons.
+    fn comparisons(work: impl FnOnce()) -> u64 {
+        let before = COMPARED.get();
+        work();
+        COMPARED.get() - before
+    }
+
+    #[test]
+    fn wildcards_need_few_comparisons_in_long_lists() {
+        const COUNT: u32 = 20_000;
+        // A receive compares at most the first messages of the list, however long the list is.
+        let most = u64::from(COUNT) * 50;
+        for by_tag in [true, false] {
+            let one = |i| if by_tag { envelope(i % 7, i) } else { envelope(i, i % 7) };
+            let wild = |i| match by_tag {
+                true => pattern(Source::Any, TagPattern::Tag(i)),
+                false => pattern(Source::Rank(i), TagPattern::Any),
+            };
+            let mut matcher: Matcher<u32, u32> = Matcher::default();
+            (0..COUNT).for_each(|i| assert!(matcher.arrive(one(i), i).is_none()));
+            let compared = comparisons(|| {
+                for i in (0..COUNT).rev() {
+                    assert_eq!(matcher.probe(&wild(i)).map(|(_, message)| *message), Some(i));
+                    assert_eq!(matcher.take(&wild(i)), Some((one(i), i)));
+                }
+            });
+            assert!(compared <= 2 * most, "{compared}");
+            (0..COUNT).for_each(|i| assert!(matcher.post(wild(i), i).is_none()));
+            let compared = comparisons(|| {
+                (0..COUNT).rev().for_each(|i| assert_eq!(matcher.arrive(one(i), i), Some((i, i))));
+            });
+            assert!(compared <= most, "{compared}");
+        }
+    }
+
+    #[test]
+    fn an_order_by_wildcards_survives_streams_of_messages() {
+        let mut matcher: Matcher<u32, u32> = Matcher::default();
+        (0..100).for_each(|i| assert!(matcher.arrive(envelope(i, i), i).is_none()));
+        let any = |tag| pattern(Source::Any, TagPattern::Tag(tag));
+        assert_eq!(matcher.take(&any(99)).map(|(_, message)| message), Some(99));
+        for i in 100..20_000 {
+            assert!(matcher.arrive(envelope(i, i), i).is_none());
+            let exact = pattern(Source::Rank(i - 1), TagPattern::Tag(i - 1));
+            assert_eq!(matcher.take(&exact).map(|(_, message)| message), (i > 100).then_some(i - 1));
+        }
+        assert!(matcher.take(&any(150)).is_none());
+        assert_eq!(matcher.take(&any(19_999)).map(|(_, message)| message), Some(19_999));
+        assert_eq!(matcher.take(&any(98)).map(|(_, message)| message), Some(98));
+        assert_eq!(matcher.unexpected(), 98);
     }
 
     #[test]

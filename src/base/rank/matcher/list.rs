@@ -4,7 +4,8 @@
 use std::collections::VecDeque;
 
 use super::index::{IndexSlot, KeyIndex, NONE};
-use super::{ANY, Envelope, Want};
+use super::wild::{WildKinds, WildOrder};
+use super::{Envelope, Want};
 
 /// Greatest number of entries of a short list.
 const LONG: usize = 48;
@@ -23,8 +24,8 @@ pub(super) enum List<K, T> {
 }
 
 /// A long list. Entries have consecutive sequence numbers, which wrap around. `index` contains the first entry of each
-/// key without wildcards; `wild` contains the entries with wildcards. `index` and `wild` are empty until the first
-/// look-up by key, so a caller that takes entries only in order does not pay for them.
+/// key, `wild` the order of messages by keys with wildcards. Both are empty until the first look-up that needs them, so
+/// a caller that takes entries only in order does not pay for them.
 #[derive(Debug)]
 pub(super) struct LongList<K, T> {
     entries: VecDeque<ListEntry<K, T>>,
@@ -33,7 +34,9 @@ pub(super) struct LongList<K, T> {
     live: usize,
     indexed: bool,
     index: KeyIndex,
-    wild: VecDeque<u32>,
+    /// Kinds of wildcards of the keys in `index`.
+    kinds: WildKinds,
+    wild: WildOrder,
 }
 
 /// An entry of a list, with the sequence number of the next entry of the same key. The first entry of a key also stores
@@ -55,20 +58,21 @@ impl<K, T> ListEntry<K, T> {
 
 /// Common interface of the keys of messages (envelopes) and of the keys of receives (patterns).
 pub(super) trait MatchKey: Copy {
-    /// Envelope equal to this key; `None` if the key has wildcards.
-    fn exact(&self) -> Option<Envelope>;
+    /// Envelope equal to this key. Wildcards are written as [`super::ANY`].
+    fn envelope(&self) -> Envelope;
 }
 
 impl MatchKey for Envelope {
-    fn exact(&self) -> Option<Envelope> {
-        Some(*self)
+    #[inline]
+    fn envelope(&self) -> Envelope {
+        *self
     }
 }
 
 impl MatchKey for Want {
     #[inline]
-    fn exact(&self) -> Option<Envelope> {
-        (self.0.source != ANY && self.0.tag != ANY).then_some(self.0)
+    fn envelope(&self) -> Envelope {
+        self.0
     }
 }
 
@@ -121,40 +125,6 @@ impl<K: MatchKey, T> List<K, T> {
         }
     }
 
-    pub fn take_exact(&mut self, envelope: &Envelope) -> Option<(K, T)> {
-        let taken = match self {
-            List::Short(entries) => {
-                let at = entries.iter().position(|(key, _)| key.exact().as_ref() == Some(envelope))?;
-                return Some(entries.remove(at));
-            }
-            List::Long(long) => {
-                let slot = long.slot_of(envelope)?;
-                long.take_at(slot)
-            }
-        };
-        self.shorten();
-        Some(taken)
-    }
-
-    pub fn take_first(&mut self, takes: impl Fn(&K) -> bool) -> Option<(K, T)> {
-        if let List::Short(entries) = self {
-            let at = entries.iter().position(|(key, _)| takes(key))?;
-            if at + MOVED >= entries.len() {
-                return Some(entries.remove(at));
-            }
-            self.lengthen();
-        }
-        let taken = match self {
-            List::Short(_) => unreachable!("it has been made long"),
-            List::Long(long) => {
-                let at = long.position(|(key, _)| takes(key))?;
-                long.take(long.number(at))
-            }
-        };
-        self.shorten();
-        Some(taken)
-    }
-
     /// Removes the list entry with the value `value`.
     pub fn remove(&mut self, value: &T) -> bool
     where
@@ -175,16 +145,6 @@ impl<K: MatchKey, T> List<K, T> {
             }
         }
         true
-    }
-
-    pub fn first(&self, takes: impl Fn(&K) -> bool) -> Option<(K, &T)> {
-        match self {
-            List::Short(entries) => entries.iter().find(|(key, _)| takes(key)).map(|(key, value)| (*key, value)),
-            List::Long(long) => {
-                let mut live = long.entries.iter().filter_map(|entry| entry.kept.as_ref());
-                live.find(|(key, _)| takes(key)).map(|(key, value)| (*key, value))
-            }
-        }
     }
 
     /// Calls `take` for each entry of the list, in the order of arrival.
@@ -224,6 +184,74 @@ impl<K: MatchKey, T> List<K, T> {
     }
 }
 
+impl<T> List<Envelope, T> {
+    /// Removes and returns the first message with the envelope `envelope`.
+    pub fn take_exact(&mut self, envelope: &Envelope) -> Option<(Envelope, T)> {
+        let taken = match self {
+            List::Short(entries) => {
+                let at = entries.iter().position(|(key, _)| key == envelope)?;
+                return Some(entries.remove(at));
+            }
+            List::Long(long) => {
+                let slot = long.slot_of(envelope)?;
+                long.take_at(slot)
+            }
+        };
+        self.shorten();
+        Some(taken)
+    }
+
+    /// Removes and returns the first message that the pattern `want`, which has wildcards, accepts.
+    pub fn take_wild(&mut self, want: Want) -> Option<(Envelope, T)> {
+        if let List::Short(entries) = self {
+            let at = entries.iter().position(|(key, _)| want.takes(key))?;
+            if at + MOVED >= entries.len() {
+                return Some(entries.remove(at));
+            }
+            self.lengthen();
+        }
+        let taken = match self {
+            List::Short(_) => unreachable!("it has been made long"),
+            List::Long(long) => {
+                let number = long.first_for(want)?;
+                long.take(number)
+            }
+        };
+        self.shorten();
+        Some(taken)
+    }
+
+    /// Returns the first message that the pattern `want` accepts.
+    pub fn first(&mut self, want: Want) -> Option<(Envelope, &T)> {
+        match self {
+            List::Short(entries) => entries.iter().find(|(key, _)| want.takes(key)).map(|(key, value)| (*key, value)),
+            List::Long(long) => {
+                let number = long.first_for(want)?;
+                let at = long.at(number);
+                long.entries[at].kept.as_ref().map(|(key, value)| (*key, value))
+            }
+        }
+    }
+}
+
+impl<T> LongList<Envelope, T> {
+    /// Returns the sequence number of the first message that the pattern `want` accepts.
+    fn first_for(&mut self, want: Want) -> Option<u32> {
+        let (first, entries) = (self.first, &self.entries);
+        let kept = |at: usize| entries.get(at).and_then(|entry| entry.kept.as_ref());
+        let near = (0..entries.len().min(LONG)).find(|&at| kept(at).is_some_and(|(key, _)| want.takes(key)));
+        if near.is_some() || entries.len() <= LONG {
+            return near.map(|at| self.number(at));
+        }
+        if want.kind().is_none() {
+            let slot = self.slot_of(&want.0)?;
+            return Some(self.index.first(slot));
+        }
+        let keys = (0..).zip(entries).filter_map(|(at, entry)| Some((first.wrapping_add(at), entry.kept.as_ref()?.0)));
+        self.wild.first(want, keys, |number| kept(number.wrapping_sub(first) as usize).is_some())
+    }
+}
+
 impl<T> List<Want, T> {
     /// Removes and returns the first receive that accepts a message with `envelope`.
     #[inline(always)]
@@ -246,13 +274,9 @@ impl<T> LongList<Want, T> {
     #[inline(never)]
     fn take_taking(&mut self, envelope: &Envelope) -> Option<(Want, T)> {
         let exact = self.slot_of(envelope);
-        let wild = self.wild.iter().copied().find(|&number| self.key(number).takes(envelope));
-        Some(match (exact, wild) {
-            (Some(slot), None) => self.take_at(slot),
-            (None, wild) => self.take(wild?),
-            (Some(slot), Some(wild)) if self.at(self.index.first(slot)) < self.at(wild) => self.take_at(slot),
-            (Some(_), Some(wild)) => self.take(wild),
-        })
+        let wild = self.kinds.of(envelope).filter_map(|key| self.find(&key));
+        let slot = exact.into_iter().chain(wild).min_by_key(|&slot| self.at(self.index.first(slot)))?;
+        Some(self.take_at(slot))
     }
 }
 
@@ -264,7 +288,8 @@ impl<K: MatchKey, T> LongList<K, T> {
             live: 0,
             indexed: false,
             index: KeyIndex::default(),
-            wild: VecDeque::new(),
+            kinds: WildKinds::default(),
+            wild: WildOrder::default(),
         }
     }
 
@@ -299,12 +324,14 @@ impl<K: MatchKey, T> LongList<K, T> {
         if self.indexed {
             self.list(number, key);
         }
+        self.wild.push(number, &key.envelope(), self.live);
         self.live += 1;
     }
 
     /// Adds the key of the entry with sequence number `number` to the hash index.
     fn list(&mut self, number: u32, key: K) {
-        let Some(envelope) = key.exact() else { return self.wild.push_back(number) };
+        let envelope = key.envelope();
+        self.kinds.add(&envelope);
         match self.find(&envelope) {
             None => self.index.insert(&envelope, number),
             Some(slot) => {
@@ -319,7 +346,7 @@ impl<K: MatchKey, T> LongList<K, T> {
     /// Slot of the key `envelope` in the hash index.
     #[inline]
     fn find(&self, envelope: &Envelope) -> Option<usize> {
-        self.index.find(envelope, |number| self.key(number).exact().as_ref() == Some(envelope))
+        self.index.find(envelope, |number| self.key(number).envelope() == *envelope)
     }
 
     /// Slot of exactly the key `envelope` in the hash index. The first call creates the hash index.
@@ -344,14 +371,9 @@ impl<K: MatchKey, T> LongList<K, T> {
     }
 
     fn take(&mut self, number: u32) -> (K, T) {
-        match self.key(number).exact() {
-            _ if !self.indexed => {}
-            Some(envelope) => self.unlist(number, &envelope),
-            None => {
-                // The entry is usually at the front of `wild`, where removal is fast.
-                let at = self.wild.iter().position(|&other| other == number).expect("a wild entry is listed");
-                self.wild.remove(at);
-            }
+        if self.indexed {
+            let envelope = self.key(number).envelope();
+            self.unlist(number, &envelope);
         }
         self.take_out(number)
     }
@@ -389,7 +411,7 @@ impl<K: MatchKey, T> LongList<K, T> {
 
     /// Removes the entry with sequence number `number` and key `envelope` from the hash index.
     fn unlist(&mut self, number: u32, envelope: &Envelope) {
-        let slot = self.find(envelope).expect("an exact entry is indexed");
+        let slot = self.find(envelope).expect("an entry is indexed");
         let first = self.index.first(slot);
         if first == number {
             // In the common case, the entry is the first entry of its key. Other entries are removed only if a receive
