@@ -11,30 +11,11 @@ use super::point_to_point::put_empty;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::request::{Operation, Request, empty_status, put_status};
-use handles::{ActiveRequests, Handles, bad_request, in_status, nothing, settle, settle_all, status_at};
+use handles::{ActiveRequests, Handles, bad_request, in_status, is_incomplete, nothing, settle, settle_all, status_at};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
 
 impl MpiProcess {
-    /// Returns an error if a wait includes an incomplete generalised request, because the simulation engine cannot
-    /// wait for generalised requests.
-    fn check_waitable(&self, handles: &Handles, active: &ActiveRequests) -> MpiResult {
-        let table = self.requests.borrow();
-        for &place in &active.places {
-            // SAFETY: MPI requires the program to pass `count` handles, and indices of active requests are below
-            // `count`.
-            let request = table.get(unsafe { *handles.at(place as usize) }).expect("the request is active");
-            if let Operation::Generalised(request) = &request.operation
-                && !request.complete.get()
-            {
-                let what =
-                    "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
-                return Err(MpiError::new(abi::MPI_ERR_REQUEST, what));
-            }
-        }
-        Ok(())
-    }
-
     /// Returns true if operations whose requests the program has freed are pending.
     #[inline]
     pub fn has_abandoned(&self) -> bool {
@@ -81,7 +62,7 @@ unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> M
             unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
-    p.check_waitable(&handles, &active)?;
+    active.check_waitable()?;
     if active.engine.iter().all(|&id| id == COMPLETE) {
         let mut completions: SmallVec<[Completion; 4]> = active.places.iter().map(|_| nothing()).collect();
         // SAFETY: the requests of the handles are active. MPI requires the requests' buffers to remain valid until
@@ -98,17 +79,18 @@ unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> M
 }
 
 /// Waits until one of the active requests is complete. Returns the index of the completed request in the array.
-unsafe fn wait_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (Option<usize>, MpiResult) {
-    let active = match handles.active(p) {
-        Ok(active) => active,
-        Err(error) => return (None, Err(error)),
-    };
+unsafe fn wait_any(
+    p: &MpiProcess,
+    handles: &Handles,
+    active: ActiveRequests,
+    status: *mut Status,
+) -> (Option<usize>, MpiResult) {
     if active.places.is_empty() {
         // SAFETY: MPI requires the program to pass MPI_STATUS_IGNORE or a valid status.
         unsafe { put_empty(status) };
         return (None, Ok(()));
     }
-    let ActiveRequests { places, engine } = active;
+    let ActiveRequests { places, engine, .. } = active;
     // A request that is complete without a request in the simulation engine is settled directly.
     let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
         Some(at) => {
@@ -159,7 +141,7 @@ unsafe fn some(
         }
     };
     if wait {
-        p.check_waitable(handles, &active)?;
+        active.check_waitable()?;
         p.call_completed(Call::WaitAny(active.engine.clone()), |completions| take(&active.places, completions));
         let others = handles.active(p)?;
         if !others.places.is_empty() {
@@ -183,7 +165,7 @@ unsafe fn some(
 unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses: *mut Status) -> MpiResult {
     let active = handles.active(p)?;
     let mut result = Ok(());
-    let waits = p.check_waitable(&handles, &active).is_err();
+    let waits = active.has_incomplete;
     let engine = if waits { Requests::new() } else { active.engine.clone() };
     let found = if active.places.is_empty() {
         true
@@ -224,15 +206,19 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         return (true, None, Ok(()));
     }
     // Incomplete generalised requests are excluded from the test for completion.
-    let mut keep = ActiveRequests::default();
-    for (&place, &engine) in active.places.iter().zip(&active.engine) {
-        let one = ActiveRequests { places: SmallVec::from_slice(&[place]), engine: Requests::new() };
-        if p.check_waitable(handles, &one).is_ok() {
-            keep.places.push(place);
-            keep.engine.push(engine);
+    if active.has_incomplete {
+        let mut keep = ActiveRequests::default();
+        let table = p.requests.borrow();
+        for (&place, &engine) in active.places.iter().zip(&active.engine) {
+            // SAFETY: MPI requires the program to pass `count` handles, and indices of active requests are below
+            // `count`.
+            if !is_incomplete(table.get(unsafe { *handles.at(place as usize) }).expect("the request is active")) {
+                keep.places.push(place);
+                keep.engine.push(engine);
+            }
         }
+        active = keep;
     }
-    active = keep;
     if active.places.is_empty() {
         p.failed_poll();
         return (false, None, Ok(()));
@@ -259,7 +245,7 @@ mpi_functions! {
     fn MPI_Wait(p; request: *mut Handle, status: *mut Status) {
         let handles = Handles { first: request, count: 1 };
         let active = handles.active(p)?;
-        p.check_waitable(&handles, &active)?;
+        active.check_waitable()?;
         match active.engine.first() {
             None => {
                 put_empty(status);
@@ -277,8 +263,8 @@ mpi_functions! {
     fn MPI_Waitany(p; count: c_int, requests: *mut Handle, place: *mut c_int, status: *mut Status) {
         let handles = Handles::new(requests, count)?;
         let active = handles.active(p)?;
-        p.check_waitable(&handles, &active)?;
-        let (found, result) = wait_any(p, &handles, status);
+        active.check_waitable()?;
+        let (found, result) = wait_any(p, &handles, active, status);
         *place = index(found);
         result
     }
@@ -326,7 +312,7 @@ mpi_functions! {
             put_empty(status);
             return Ok(());
         };
-        if p.check_waitable(&handles, &active).is_err() {
+        if active.has_incomplete {
             p.failed_poll();
             *flag = 0;
             return Ok(());

@@ -10,6 +10,26 @@ use super::*;
 pub(super) struct ActiveRequests {
     pub(super) places: SmallVec<[u32; 12]>,
     pub(super) engine: Requests,
+    /// Whether some of the requests are generalised requests that the program has not completed.
+    pub(super) has_incomplete: bool,
+}
+
+impl ActiveRequests {
+    /// Returns an error if a wait includes an incomplete generalised request, because the simulation engine cannot
+    /// wait for generalised requests.
+    pub(super) fn check_waitable(&self) -> MpiResult {
+        if !self.has_incomplete {
+            return Ok(());
+        }
+        let what = "waits for a generalised request that nothing completes: expected MPI_Grequest_complete before";
+        Err(MpiError::new(abi::MPI_ERR_REQUEST, what))
+    }
+}
+
+/// Returns whether a request is a generalised request that the program has not completed.
+#[inline]
+pub(super) fn is_incomplete(request: &Request) -> bool {
+    matches!(&request.operation, Operation::Generalised(request) if !request.complete.get())
 }
 
 /// Array of request handles that the program passes to a wait or test function.
@@ -43,6 +63,7 @@ impl Handles {
             if !request.active {
                 continue;
             }
+            active.has_incomplete |= is_incomplete(request);
             active.places.push(place as u32);
             active.engine.push(request.engine);
         }
