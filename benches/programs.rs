@@ -1,9 +1,12 @@
 //! Throughput and memory of real programs: the kernels in `workloads/c`, each run in a separate process.
 //!
 //! `cargo bench --bench programs [-- FILTER] [--runs N]` prints a table; `benches/README.md` contains measured tables.
+//! If SMPI of SimGrid is installed, a second table compares whole runs of the same programs, start included, under both
+//! simulators in alternation.
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::time::Instant;
 
 /// A row of the table: its name, the options of mcpsim, the program with its arguments, and the goal.
 struct Case {
@@ -25,6 +28,23 @@ const CASES: [Case; 9] = [
     case("empty, 4096 ranks", "--nct 256,2,8", "empty", ""),
     case("empty, 8192 ranks", "--nct 512,2,8", "empty", ""),
 ];
+
+/// Programs of the comparison with SMPI: name, number of ranks, and the program with its arguments.
+const COMPARED: [(&str, u32, &str); 5] = [
+    ("ping-pong, 200,000 round trips", 2, "pingpong 8 200000"),
+    ("ring, 1024 ranks, 100 rounds", 1024, "ring 100"),
+    ("halo, 512 ranks, 8 KiB", 512, "halo3d 8192 10"),
+    ("halo, 512 ranks, 8 B", 512, "halo3d 8 10"),
+    ("alltoall, 256 ranks, 1 KiB", 256, "alltoall 1024 1"),
+];
+
+/// Hosts and platform of SMPI: a cluster whose hosts have a core each.
+const CLUSTER: &str = r#"<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <cluster id="c" prefix="h" suffix="" radical="0-1023" speed="1Gf" bw="12.5GBps" lat="1us" bb_bw="1000GBps" bb_lat="1us"/>
+</platform>
+"#;
 
 const fn case(name: &'static str, options: &'static str, program: &'static str, target: &'static str) -> Case {
     Case { name, options, program, target }
@@ -56,6 +76,51 @@ fn measure(directory: &Path, case: &Case) -> (u64, f64, u64, u64) {
     )
 }
 
+/// Returns the seconds that `command` takes from its start to its end.
+fn seconds(command: &mut Command) -> f64 {
+    let began = Instant::now();
+    let output = command.output().expect("the simulator starts");
+    let took = began.elapsed().as_secs_f64();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    took
+}
+
+/// Prints the times of whole runs under mcpsim and SMPI, and the median of their ratios.
+fn compare(directory: &Path, sources: &Path, filters: &[String], runs: usize) {
+    let wanted = |name: &str| filters.iter().all(|filter| name.contains(filter.as_str()));
+    let rows: Vec<_> = COMPARED.iter().filter(|(name, ..)| wanted(name)).collect();
+    if rows.is_empty() || Command::new("smpirun").arg("-version").output().is_err() {
+        return;
+    }
+    std::fs::write(directory.join("cluster.xml"), CLUSTER).expect("a file");
+    let hosts: String = (0..1024).map(|host| format!("h{host}\n")).collect();
+    std::fs::write(directory.join("hosts"), hosts).expect("a file");
+    println!("\n{:<32} {:>9} {:>9} {:>8}", "program, whole run", "mcpsim s", "SMPI s", "ratio");
+    for (name, ranks, program) in rows {
+        let (file, arguments) = program.split_once(' ').expect("arguments");
+        let smpi = format!("{file}.smpi");
+        let source = sources.join(file).with_extension("c");
+        if !directory.join(file).exists() {
+            mcpsim(directory, &format!("cc -O2 -o {file} {} -lm", source.display()));
+        }
+        seconds(Command::new("smpicc").current_dir(directory).args(["-O2", "-o", &smpi]).arg(&source).arg("-lm"));
+        let mut all = [Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..runs {
+            let line = format!("--quiet --workers 1 --compute skip --nct {ranks},1,1 ./{program}");
+            let mut ours = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+            let ours = seconds(ours.current_dir(directory).args(line.split_whitespace()));
+            let line = format!(
+                "-np {ranks} -platform cluster.xml -hostfile hosts --cfg=smpi/simulate-computation:no \
+                 --log=root.thres:critical ./{smpi} {arguments}"
+            );
+            let theirs = seconds(Command::new("smpirun").current_dir(directory).args(line.split_whitespace()));
+            all.iter_mut().zip([ours, theirs, theirs / ours]).for_each(|(all, one)| all.push(one));
+        }
+        let [ours, theirs, ratio] = all.map(median);
+        println!("{name:<32} {ours:>9.3} {theirs:>9.3} {ratio:>8.1}");
+    }
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
@@ -85,4 +150,5 @@ fn main() {
         let each = bytes as f64 / ranks as f64 / 1024.0;
         println!("{:<30} {rate:>9.2} {:>7} {seconds:>9.3} {each:>10.1}", case.name, case.target);
     }
+    compare(temporary.path(), &sources, &arguments, runs);
 }
