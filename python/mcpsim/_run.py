@@ -285,6 +285,7 @@ def run(
     memory_bound: float | None = None,
     stack_size: str | int | None = None,
     buffering: str | None = None,
+    data: str | int | None = None,
     share_libraries: str | typing.Sequence[str] | None = None,
     ranks_as: str | None = None,
     start: str | None = None,

@@ -177,7 +177,7 @@ pub(super) fn simulate(
     outcome.host.ranks_as = Some("processes".to_owned());
     outcome.host.mpi_library = library.map(|library| library.name().to_owned());
     let exit_code = conclude(&mut outcome, &endings, settings.job.checks);
-    Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings) }))
+    Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings, settings.job.most_data) }))
 }
 
 /// Returns the text of the run's platform with absolute paths, and the text of its file of selection rules.

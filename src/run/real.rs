@@ -17,6 +17,7 @@ use crate::platform::{MemoryShares, Platform, Site};
 use crate::process::{self, Checks, ComputeMode, Endings, Job, JobProgram, Output, Stream};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
+use crate::units::Bytes;
 
 use super::as_built;
 use super::conduct::{Conduct, Console, Prediction, agree};
@@ -26,6 +27,7 @@ use super::inputs::{self, Presence};
 use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
+use super::values::data_text;
 
 /// Maximum number of mistakes in MPI calls that notes report.
 const MOST_NOTES: usize = 20;
@@ -163,7 +165,7 @@ pub(super) fn simulate(
                                  time"
             .to_owned()
     });
-    let notes = waited.into_iter().chain(notes(&endings)).collect();
+    let notes = waited.into_iter().chain(notes(&endings, settings.job.most_data)).collect();
     Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
 
@@ -201,9 +203,21 @@ pub(super) fn explained<T>(
     })
 }
 
-/// Returns notes on MPI resources that ranks did not free or complete.
-pub(super) fn notes(endings: &Endings) -> Vec<String> {
+/// Returns notes on the ends of ranks and on mistakes of the program, and on messages without data. `most_data` is the
+/// size of the longest message that carries its data.
+pub(super) fn notes(endings: &Endings, most_data: Bytes) -> Vec<String> {
     let mut notes = Vec::new();
+    if most_data < Bytes::MAX {
+        let which = match most_data {
+            Bytes::ZERO => "messages".to_owned(),
+            most => format!("messages longer than {most}"),
+        };
+        notes.push(format!(
+            "--data {}: {which} carried no data. Results of the program are wrong; the prediction is right if messages \
+             and computation do not depend on these data",
+            data_text(most_data)
+        ));
+    }
     if let Some(&(rank, code)) = endings.codes.first() {
         let others = match endings.codes.len() {
             1 => String::new(),

@@ -23,9 +23,9 @@ use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
     BlockTimes, MemoryBound, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text,
-    intervals_of, model_of, natural, parse_buffering, parse_clock, parse_compute, parse_intervals, parse_ranks_as,
-    parse_stack, parse_start, parse_whole, part_of, positive, ranks_as_of, ranks_as_text, stack_of, start_of,
-    start_text,
+    data_of, data_text, intervals_of, model_of, natural, parse_buffering, parse_clock, parse_compute, parse_data,
+    parse_intervals, parse_ranks_as, parse_stack, parse_start, parse_whole, part_of, positive, ranks_as_of,
+    ranks_as_text, stack_of, start_of, start_text,
 };
 
 /// Stack size of a simulated rank in bytes, equal to the default stack size of a process.
@@ -263,6 +263,9 @@ settings! {
     #[serde(deserialize_with = "buffering_of")]
     buffering: Buffering = "MODE", Programs, |text| utf8(text).and_then(parse_buffering),
         "Buffering of MPI_Send: platform (default), or none (every send waits for its receive)";
+    #[serde(deserialize_with = "data_of")]
+    data: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_data),
+        "Longest message that carries its data: all (default), none, or a size; results of the program become wrong";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries that all ranks share in one copy, such as libcrypto,libcurl";
@@ -370,6 +373,7 @@ impl Settings {
                 stack_size: given.stack_size.map_or(DEFAULT_STACK, |size| size.get() as usize),
                 checks: request.checks,
                 buffering: given.buffering.unwrap_or_default(),
+                most_data: given.data.unwrap_or(Bytes::MAX),
                 shared: given.share_libraries.unwrap_or_default(),
                 ranks_as: given.ranks_as.unwrap_or_default(),
                 start: given.start.unwrap_or_default(),
@@ -455,6 +459,7 @@ impl Settings {
             ("memory_bound", self.memory_bound.map(|part| part.of_one().into())),
             ("stack_size", real(self.job.stack_size.to_string().into())),
             ("buffering", real("none".into()).filter(|_| self.job.buffering == Buffering::None)),
+            ("data", real(data_text(self.job.most_data).into()).filter(|_| self.job.most_data < Bytes::MAX)),
             ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
             ("ranks_as", real(ranks_as_text(self.job.ranks_as).into()).filter(|_| self.job.ranks_as != RanksAs::Auto)),
             ("start", real(start_text(self.job.start).into()).filter(|_| self.job.start != StartMethod::Auto)),

@@ -187,6 +187,24 @@ pub(super) fn parse_buffering(text: &str) -> Result<Buffering, String> {
     }
 }
 
+/// Parses the size of the longest message that carries its data: "all", "none" or a size.
+pub(super) fn parse_data(text: &str) -> Result<Bytes, String> {
+    match text {
+        "all" => Ok(Bytes::MAX),
+        "none" => Ok(Bytes::ZERO),
+        size => size.parse().map_err(|_| "expected all, none or a size such as \"1 KiB\"".to_owned()),
+    }
+}
+
+/// Returns the text of the size of the longest message that carries its data, as files contain it.
+pub(super) fn data_text(most: Bytes) -> String {
+    match most {
+        Bytes::MAX => "all".to_owned(),
+        Bytes::ZERO => "none".to_owned(),
+        size => format!("{} B", size.get()),
+    }
+}
+
 /// Parses the execution of ranks: "auto", "fiber" or "process".
 pub(super) fn parse_ranks_as(text: &str) -> Result<RanksAs, String> {
     match text {
@@ -256,6 +274,7 @@ macro_rules! as_option {
 as_option!(compute_of, parse_compute, BlockTimes, "\"measure\", \"typical\", \"skip\" or a time such as \"1 us\"");
 as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
 as_option!(buffering_of, parse_buffering, Buffering, "\"platform\" or \"none\"");
+as_option!(data_of, parse_data, Bytes, "\"all\", \"none\" or a size such as \"1 KiB\"");
 as_option!(ranks_as_of, parse_ranks_as, RanksAs, "\"auto\", \"fiber\" or \"process\"");
 as_option!(start_of, parse_start, StartMethod, "\"auto\", \"fork\" or \"exec\"");
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");

@@ -81,3 +81,32 @@ fn replays_of_recorded_runs_use_the_buffers_at_these_addresses_too() {
         Ok(())
     });
 }
+
+#[test]
+fn long_messages_without_data_take_the_same_time() {
+    let directory = real::directory();
+    let [program, json] = ["dataless", "json"].map(|name| directory.path().join(name));
+    real::compile(&real::file("tests/real/dataless.c"), "-O1", &program).unwrap();
+    let marks = |mark: char| (1..8).map(|operation| format!("{operation}{mark} ")).collect::<String>();
+    let (with, without) = (marks('+'), marks('-'));
+    let mut times = Vec::new();
+    for (data, sizes_with_data) in [("all", 3), ("1 MiB", 3), ("4 KiB", 2), ("2047", 1), ("none", 0)] {
+        for workers in [1, 2] {
+            let line = format!("--nct 2,1,1 --compute skip --workers {workers} --set");
+            let mut command = real::simulator(&line);
+            command.arg(format!("run.data={data}")).arg("--json").arg(&json).arg(&program);
+            let ran = real::limited(&command);
+            assert_eq!(ran.code, Some(0), "{}", real::told(data, &ran));
+            let expected = with.repeat(sizes_with_data) + &without.repeat(3 - sizes_with_data);
+            assert!(ran.stdout.contains(&expected), "{data}: {}", ran.stdout);
+            let is_noted = (ran.stdout + &ran.stderr).contains("carried no data");
+            assert_eq!(is_noted, data != "all", "{data}: {}", ran.stderr);
+            let outcome: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+            times.push((outcome["predicted_ps"].clone(), outcome["messages"].clone()));
+        }
+    }
+    assert!(times.iter().all(|time| *time == times[0]), "{times:?}");
+    let wrong = real::simulate("--data much x");
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("expected all, none or a size such as \"1 KiB\""), "{}", wrong.stderr);
+}

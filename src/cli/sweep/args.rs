@@ -13,7 +13,7 @@ use super::super::exit::Failure;
 
 /// Options of `mcpsim run` that `mcpsim sweep` also has. The other options of `mcpsim run` select which results of a
 /// single run are displayed or written.
-const OF_RUN: [&str; 21] = [
+const OF_RUN: [&str; 24] = [
     "app",
     "arguments",
     "nct",
@@ -22,6 +22,8 @@ const OF_RUN: [&str; 21] = [
     "ranks",
     "oversubscribe",
     "placement",
+    "map_by",
+    "ranks_per_node",
     "set",
     "seed",
     "max_time",
@@ -34,6 +36,7 @@ const OF_RUN: [&str; 21] = [
     "clock",
     "memory_bound",
     "stack_size",
+    "data",
     "repeats",
 ];
 
@@ -182,6 +185,7 @@ mod tests {
         let args = read("-j 3 --repeats 3 --vary app.n=1,2 --vary cores=4 --nct 4,2,2 --set app.k=1 app.toml").unwrap();
         assert_eq!((args.vary.len(), args.jobs, args.run.set.len()), (2, NonZeroUsize::new(3), 1));
         assert_eq!(args.run.repeats, Some(3));
+        assert!(read("--map-by node --ranks-per-node 2 --data none --vary app.n=1,2 app.toml").is_ok());
         for option in ["--json x", "--profile x", "--pairs", "--per-rank", "--show-config", "--workers 2"] {
             let name = option.split_whitespace().next().unwrap();
             let error = read(&format!("{option} app.toml")).unwrap_err();

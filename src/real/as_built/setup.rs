@@ -6,7 +6,7 @@ use mcpsim_core::config::Document;
 use mcpsim_core::mpi::{read_mpich_selection, read_open_mpi_rules};
 use mcpsim_core::platform::{Library, MemoryShares, Platform, Site};
 use mcpsim_core::rank::Rank;
-use mcpsim_core::units::SimSpan;
+use mcpsim_core::units::{Bytes, SimSpan};
 use serde::{Deserialize, Serialize};
 
 use crate::process::{
@@ -36,6 +36,8 @@ pub struct RankSetup {
     compute: Option<u64>,
     wall: bool,
     unbuffered: bool,
+    /// Size of the longest message that carries its data.
+    most_data: Bytes,
     checks: Checks,
 }
 
@@ -87,6 +89,7 @@ impl RankSetup {
             compute,
             wall: options.clock == HostClock::Wall,
             unbuffered: options.buffering == Buffering::None,
+            most_data: options.most_data,
             checks: options.checks,
         }
     }
@@ -135,6 +138,7 @@ impl RankSetup {
             clock: if self.wall { HostClock::Wall } else { HostClock::Cpu },
             compute,
             buffering: if self.unbuffered { Buffering::None } else { Buffering::Platform },
+            most_data: self.most_data,
             // Guards of heap blocks need the loader.
             checks: Checks { heap: false, ..self.checks },
             ..JobOptions::default()

@@ -158,11 +158,28 @@ impl CollectivePlan {
         }
     }
 
+    /// Omits the data of long messages, if the options of the run say so.
+    fn limited(mut self, p: &MpiProcess) -> Self {
+        if let CollectivePlan::Part(part) = &mut self {
+            part.mover.most_data = p.job.options.most_data;
+        }
+        self
+    }
+
     /// Executes the collective in the main task of the rank.
     ///
     /// # Errors
     /// MPI errors of the collective, such as truncated messages.
     pub fn block(self, p: &MpiProcess) -> MpiResult {
+        self.limited(p).block_with_data(p)
+    }
+
+    /// Executes the collective like [`CollectivePlan::block`]. All its messages carry data, because mcpsim itself needs
+    /// the result.
+    ///
+    /// # Errors
+    /// MPI errors of the collective, such as truncated messages.
+    pub fn block_with_data(self, p: &MpiProcess) -> MpiResult {
         p.no_poll();
         let sequence = self.comm().next_sequence();
         p.check_collective(self.comm(), sequence);
@@ -179,7 +196,7 @@ impl CollectivePlan {
         let sequence = comm.next_sequence();
         p.check_collective(&comm, sequence);
         let form = CallForm::NonBlocking;
-        match self {
+        match self.limited(p) {
             CollectivePlan::Part(part) => {
                 let part = part.in_strand(p);
                 start_strand(p, p.function.get(), comm, move |p| part.entered(p, form, sequence))

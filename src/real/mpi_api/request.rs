@@ -13,7 +13,7 @@ use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Status};
 use mcpsim_core::mpi::datatype::Datatype;
-use mcpsim_core::rank::{Completion, Data, Message, Pattern, RequestId};
+use mcpsim_core::rank::{Completion, Message, Pattern, Payload, RequestId};
 
 /// An MPI request of a rank.
 #[derive(Debug)]
@@ -155,20 +155,39 @@ impl ReceiveBuffer {
     }
 }
 
+/// Packs the data of a message of `count` items of `datatype`. Messages without data are empty messages, and long
+/// messages if the options of the run omit their data.
+///
+/// # Safety
+/// `buffer` holds `count` items of the datatype.
+#[inline(always)]
+pub unsafe fn packed(p: &MpiProcess, buffer: *const u8, (datatype, count): (&Datatype, usize)) -> Payload {
+    let size = datatype.size() * count;
+    if size == 0 || size as u64 > p.job.options.most_data.get() {
+        return None;
+    }
+    let mut data = payloads::buffer(size);
+    // SAFETY: the caller guarantees that the buffer holds `count` items.
+    unsafe { datatype.pack(buffer, count, &mut data) };
+    Some(data)
+}
+
 /// Creates a message from the rank `p` to the rank `to`. The message contains `count` items of `datatype` from the
-/// program's `buffer`.
+/// program's `buffer`, and `payload` has the data of these items.
 #[inline(always)]
 pub fn message_to(
     p: &MpiProcess,
     to: mcpsim_core::rank::Rank,
     (comm, tag): (&Comm, c_int),
-    (mut data, buffer): (Data, *const u8),
+    (mut payload, buffer): (Payload, *const u8),
     (datatype, count): (&Datatype, usize),
     mode: mcpsim_core::rank::SendMode,
 ) -> Message {
-    let size = data.len();
-    if p.job.options.checks.calls && size > 0 {
-        sign(&mut data, datatype, count);
+    let size = datatype.size() * count;
+    if p.job.options.checks.calls
+        && let Some(data) = &mut payload
+    {
+        sign(data, datatype, count);
     }
     Message {
         to,
@@ -177,6 +196,6 @@ pub fn message_to(
         size: mcpsim_core::units::Bytes::new(size as u64),
         mode: p.sent_as(mode),
         buffer: p.buffer_at(buffer, size),
-        payload: (size > 0).then_some(data),
+        payload,
     }
 }

@@ -18,7 +18,7 @@ use mcpsim_core::engine::Mistake;
 use mcpsim_core::mpi::DataCost;
 use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
-use mcpsim_core::units::SimSpan;
+use mcpsim_core::units::{Bytes, SimSpan};
 
 /// Host clock that measures local execution blocks of ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +139,8 @@ pub struct JobOptions {
     pub checks: Checks,
     /// Standard-mode sends that may complete before the matching receive is posted.
     pub buffering: Buffering,
+    /// Size of the longest message whose data is copied to its receiver. Longer messages only take time.
+    pub most_data: Bytes,
     /// Libraries that all ranks share by request of the user, as prefixes of library file names.
     pub shared: Vec<String>,
     /// Execution of the ranks on the host.
@@ -157,6 +159,7 @@ impl Default for JobOptions {
             stack_size: 8 << 20,
             checks: Checks::default(),
             buffering: Buffering::default(),
+            most_data: Bytes::MAX,
             shared: Vec::new(),
             ranks_as: RanksAs::default(),
             start: StartMethod::default(),

@@ -7,9 +7,8 @@ use std::rc::Rc;
 
 use super::point_to_point::{Incoming, Outgoing};
 use crate::mpi_api::error::{self, MpiError, MpiResult};
-use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, message_to, proc_null};
+use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, message_to, packed, proc_null};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, SendMode};
 
@@ -37,9 +36,8 @@ unsafe fn start(p: &MpiProcess, handle: Handle) -> MpiResult {
     let (engine, operation) = match *persistent {
         Persistent::Send { to: abi::MPI_PROC_NULL, .. } => (COMPLETE, Operation::Nothing(proc_null())),
         Persistent::Send { buffer, count, datatype, to, tag, mode } => {
-            let mut data = payloads::buffer(datatype.size() * count);
             // SAFETY: MPI requires the program's buffer to remain valid as long as the persistent request exists.
-            unsafe { datatype.pack(buffer, count, &mut data) };
+            let data = unsafe { packed(p, buffer, (&datatype, count)) };
             let message = message_to(p, comm.peer(to)?, (&comm, tag), (data, buffer), (&datatype, count), mode);
             (p.call_start(Call::Isend(message)), Operation::Send)
         }

@@ -8,13 +8,14 @@ use std::rc::Rc;
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::held::DatatypeRef;
-use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Operation, ReceiveBuffer, Request, empty_status, message_to, proc_null, put_status};
+use crate::mpi_api::request::{
+    Operation, ReceiveBuffer, Request, empty_status, message_to, packed, proc_null, put_status,
+};
 use crate::mpi_api::types::check_buffer;
 use crate::process::ask::{completed, started};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
-use mcpsim_core::rank::{COMPLETE, Call, Data, Pattern, SendMode, TagPattern};
+use mcpsim_core::rank::{COMPLETE, Call, Pattern, Payload, SendMode, TagPattern};
 use mcpsim_core::units::Bytes;
 
 /// Greatest message tag (MPI_TAG_UB).
@@ -76,11 +77,9 @@ impl Outgoing {
     /// # Safety
     /// The program's buffer holds `count` elements of the datatype.
     #[inline(always)]
-    pub unsafe fn data(&self) -> Data {
-        let mut data = payloads::buffer(self.datatype.size() * self.count);
+    unsafe fn data(&self, p: &MpiProcess) -> Payload {
         // SAFETY: the caller guarantees that the buffer holds `count` elements.
-        unsafe { self.datatype.pack(self.buffer, self.count, &mut data) };
-        data
+        unsafe { packed(p, self.buffer, (&self.datatype, self.count)) }
     }
 
     /// Creates the message to send. The message is `None` if the destination is MPI_PROC_NULL.
@@ -94,7 +93,7 @@ impl Outgoing {
         }
         let to = self.comm.peer(self.to)?;
         // SAFETY: the caller guarantees that the buffer holds `count` elements, which `data` requires.
-        let data = unsafe { self.data() };
+        let data = unsafe { self.data(p) };
         Ok(Some(message_to(
             p,
             to,
@@ -112,7 +111,7 @@ impl Outgoing {
         }
         let to = self.comm.peer(self.to)?;
         // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements.
-        let data = unsafe { self.data() };
+        let data = unsafe { self.data(p) };
         p.no_poll();
         let call = || {
             ManuallyDrop::new(Call::Send(message_to(
@@ -135,7 +134,7 @@ impl Outgoing {
         } else {
             let to = self.comm.peer(self.to)?;
             // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements.
-            let data = unsafe { self.data() };
+            let data = unsafe { self.data(p) };
             let call = || {
                 ManuallyDrop::new(Call::Isend(message_to(
                     p,

@@ -12,6 +12,7 @@ use mcpsim_core::mpi::op::Builtin;
 use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Space, Then};
 use mcpsim_core::platform::Collective;
 use mcpsim_core::rank::{Data, Payload};
+use mcpsim_core::units::Bytes;
 
 /// Reduction operation of a collective.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub struct DataMover {
     reduction: Option<(Combine, usize, Handle)>,
     /// Size of a truncated message and size of the receiving buffer, in bytes.
     too_long: Option<(usize, usize)>,
+    /// Size of the longest message that carries its data.
+    pub most_data: Bytes,
 }
 
 impl Combine {
@@ -77,7 +80,8 @@ impl Combine {
 impl DataMover {
     /// Creates a data mover for a collective without a reduction.
     pub fn new(input: Region, output: Region) -> Self {
-        DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None }
+        let most_data = Bytes::MAX;
+        DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None, most_data }
     }
 
     /// Creates a data mover for a reduction of `count` items. `handle` is the program's handle for the datatype of
@@ -187,6 +191,9 @@ impl Mover for DataMover {
     }
 
     fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
+        if layout.bytes(piece.blocks) > self.most_data {
+            return None;
+        }
         let data = self.packed(layout, piece);
         (!data.is_empty()).then_some(data)
     }

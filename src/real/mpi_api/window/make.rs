@@ -119,7 +119,7 @@ fn agree<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> M
     let mover = DataMover::combining(input, output, Combine::Builtin(Builtin::Max), N, abi::MPI_INT64_T);
     let sizes = Sizes::Same(bytes(8 * N));
     let part = CollectivePart { collective: Collective::Allreduce, comm: comm.clone(), root: 0, sizes, mover };
-    CollectivePlan::from(part).block(p)?;
+    CollectivePlan::from(part).block_with_data(p)?;
     Ok(all)
 }
 
@@ -131,7 +131,7 @@ fn gather<const N: usize>(p: &MpiProcess, comm: &Rc<Comm>, values: [i64; N]) -> 
     let output = Region::new(all.as_mut_ptr().cast(), integer(), Blocks::Blocks(N));
     let (sizes, mover) = (Sizes::Same(bytes(8 * N)), DataMover::new(input, output));
     let part = CollectivePart { collective: Collective::Allgather, comm: comm.clone(), root: 0, sizes, mover };
-    CollectivePlan::from(part).block(p)?;
+    CollectivePlan::from(part).block_with_data(p)?;
     Ok(all)
 }
 
