@@ -90,18 +90,17 @@ fn long_messages_without_data_take_the_same_time() {
     let marks = |mark: char| (1..8).map(|operation| format!("{operation}{mark} ")).collect::<String>();
     let (with, without) = (marks('+'), marks('-'));
     let mut times = Vec::new();
-    for (data, sizes_with_data) in [("all", 3), ("1 MiB", 3), ("4 KiB", 2), ("2047", 1), ("none", 0)] {
+    for (data, sizes_with_data) in [("all", 3), ("1MiB", 3), ("4KiB", 2), ("2047", 1), ("none", 0)] {
         for workers in [1, 2] {
-            let line = format!("--nct 2,1,1 --compute skip --workers {workers} --set");
-            let mut command = real::simulator(&line);
-            command.arg(format!("run.data={data}")).arg("--json").arg(&json).arg(&program);
-            let ran = real::limited(&command);
+            let (json, program) = (json.display(), program.display());
+            let options = format!("--nct 2,1,1 --compute skip --workers {workers} --data {data}");
+            let ran = real::simulate(&format!("{options} --json {json} {program}"));
             assert_eq!(ran.code, Some(0), "{}", real::told(data, &ran));
             let expected = with.repeat(sizes_with_data) + &without.repeat(3 - sizes_with_data);
             assert!(ran.stdout.contains(&expected), "{data}: {}", ran.stdout);
             let is_noted = (ran.stdout + &ran.stderr).contains("carried no data");
             assert_eq!(is_noted, data != "all", "{data}: {}", ran.stderr);
-            let outcome: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+            let outcome: Value = serde_json::from_slice(&std::fs::read(json.to_string()).unwrap()).unwrap();
             times.push((outcome["predicted_ps"].clone(), outcome["messages"].clone()));
         }
     }
