@@ -9,6 +9,8 @@ mod support;
 mod as_built;
 #[path = "real/as_built_ends.rs"]
 mod as_built_ends;
+#[path = "real/as_built_inputs.rs"]
+mod as_built_inputs;
 #[path = "real/buffers.rs"]
 mod buffers;
 #[path = "real/cc.rs"]

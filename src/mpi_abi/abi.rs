@@ -32,6 +32,8 @@ pub const STATUS_IGNORE: usize = 0;
 pub const ERROR_STRING: usize = standard::MPI_MAX_ERROR_STRING;
 pub const PROCESSOR_NAME: usize = standard::MPI_MAX_PROCESSOR_NAME;
 pub const OBJECT_NAME: usize = standard::MPI_MAX_OBJECT_NAME;
+/// Version and subversion of the MPI standard.
+pub const VERSION: (c_int, c_int) = (5, 0);
 pub const LIBRARY_VERSION: &str = "MPI 5 standard ABI, simulated by mcpsim";
 
 #[inline]
@@ -109,7 +111,8 @@ pub const SPLIT_TYPES: SameConstants = [];
 pub const LOCKS: SameConstants = [];
 pub const FLAVOURS: SameConstants = [];
 pub const MODELS: SameConstants = [];
-pub const LAST_CODES: SameConstants = [];
+/// MPI_ERR_LASTCODE.
+pub const LAST_CODE: c_int = standard::MPI_ERR_LASTCODE;
 pub const ERRORS: SameConstants = [];
 pub const ASSERTIONS: [(c_int, c_int); 5] = [
     (standard::MPI_MODE_NOCHECK, standard::MPI_MODE_NOCHECK),

@@ -51,13 +51,15 @@ pub const STATUS_IGNORE: usize = 1;
 pub const ERROR_STRING: usize = 512;
 pub const PROCESSOR_NAME: usize = 128;
 pub const OBJECT_NAME: usize = 128;
+/// Version and subversion of the MPI standard.
+pub const VERSION: (c_int, c_int) = (4, 0);
 pub const LIBRARY_VERSION: &str = "MPICH Version: 4.0, simulated by mcpsim";
 
 /// Bits of the handles of objects that the program has created.
 const CREATED: u32 = 0xc000_0000;
 
 /// Kinds, handles and standard handles of predefined objects.
-const HANDLES: [(HandleClass, u32, usize); 95] = [
+const HANDLES: [(HandleClass, u32, usize); 96] = [
     (HandleClass::Comm, 0x04000000, standard::MPI_COMM_NULL),
     (HandleClass::Op, 0x18000000, standard::MPI_OP_NULL),
     (HandleClass::Group, 0x08000000, standard::MPI_GROUP_NULL),
@@ -120,6 +122,7 @@ const HANDLES: [(HandleClass, u32, usize); 95] = [
     (HandleClass::Type, 0x4c00043d, standard::MPI_UINT32_T),
     (HandleClass::Type, 0x4c00083e, standard::MPI_UINT64_T),
     (HandleClass::Type, 0x4c00013f, standard::MPI_C_BOOL),
+    (HandleClass::Type, 0x4c000246, standard::MPI_REAL2),
     (HandleClass::Type, 0x4c000840, standard::MPI_C_FLOAT_COMPLEX),
     (HandleClass::Type, 0x4c001041, standard::MPI_C_DOUBLE_COMPLEX),
     (HandleClass::Type, 0x4c002042, standard::MPI_C_LONG_DOUBLE_COMPLEX),
@@ -336,8 +339,9 @@ pub const FLAVOURS: [(c_int, c_int); 4] = [
     (4, standard::MPI_WIN_FLAVOR_SHARED),
 ];
 pub const MODELS: [(c_int, c_int); 2] = [(1, standard::MPI_WIN_SEPARATE), (2, standard::MPI_WIN_UNIFIED)];
-pub const LAST_CODES: [(c_int, c_int); 1] = [(0x3fff_ffff, standard::MPI_ERR_LASTCODE)];
-pub const ERRORS: [(c_int, c_int); 77] = [
+/// MPI_ERR_LASTCODE.
+pub const LAST_CODE: c_int = 0x3fff_ffff;
+pub const ERRORS: [(c_int, c_int); 78] = [
     (1, standard::MPI_ERR_BUFFER),
     (2, standard::MPI_ERR_COUNT),
     (3, standard::MPI_ERR_TYPE),
@@ -415,4 +419,5 @@ pub const ERRORS: [(c_int, c_int); 77] = [
     (76, standard::MPI_ERR_PROC_ABORTED),
     (77, standard::MPI_ERR_VALUE_TOO_LARGE),
     (78, standard::MPI_T_ERR_NOT_SUPPORTED),
+    (80, standard::MPI_ERR_ERRHANDLER),
 ];

@@ -65,6 +65,8 @@ pub const STATUS_IGNORE: usize = 0;
 pub const ERROR_STRING: usize = 256;
 pub const PROCESSOR_NAME: usize = 256;
 pub const OBJECT_NAME: usize = 64;
+/// Version and subversion of the MPI standard.
+pub const VERSION: (c_int, c_int) = (3, 1);
 pub const LIBRARY_VERSION: &str = "Open MPI v4.1, simulated by mcpsim";
 
 macro_rules! predefined {
@@ -174,7 +176,7 @@ predefined! {
     ompi_mpi_packed 64 standard::MPI_PACKED
     ompi_mpi_real 64 standard::MPI_REAL
     ompi_mpi_real16 64 standard::MPI_REAL16
-    ompi_mpi_real2 64 0
+    ompi_mpi_real2 64 standard::MPI_REAL2
     ompi_mpi_real4 64 standard::MPI_REAL4
     ompi_mpi_real8 64 standard::MPI_REAL8
     ompi_mpi_short 64 standard::MPI_SHORT
@@ -353,7 +355,8 @@ pub const FLAVOURS: [(c_int, c_int); 4] = [
     (4, standard::MPI_WIN_FLAVOR_SHARED),
 ];
 pub const MODELS: [(c_int, c_int); 2] = [(0, standard::MPI_WIN_UNIFIED), (1, standard::MPI_WIN_SEPARATE)];
-pub const LAST_CODES: [(c_int, c_int); 1] = [(92, standard::MPI_ERR_LASTCODE)];
+/// MPI_ERR_LASTCODE.
+pub const LAST_CODE: c_int = 92;
 pub const ERRORS: [(c_int, c_int); 73] = [
     (1, standard::MPI_ERR_BUFFER),
     (2, standard::MPI_ERR_COUNT),

@@ -13,8 +13,8 @@ use crate::convert::*;
 /// Greatest number of distinct reduction functions, and of distinct error handlers, of a program.
 const CALLBACKS: usize = 64;
 
-/// Reduction functions, each with the last operation that was created with the function.
-static OPERATIONS: Mutex<[(usize, Raw); CALLBACKS]> = Mutex::new([(0, 0); CALLBACKS]);
+/// Reduction functions, each with the type of its count and the last operation that was created with the function.
+static OPERATIONS: Mutex<[(usize, CountType, Raw); CALLBACKS]> = Mutex::new([(0, CountType::Int, 0); CALLBACKS]);
 /// Error handlers, each with its kind of object and the language of its code.
 static HANDLERS: Mutex<[(usize, HandleClass, CallbackLanguage); CALLBACKS]> =
     Mutex::new([(0, HandleClass::Comm, CallbackLanguage::C); CALLBACKS]);
@@ -28,13 +28,22 @@ pub enum CallbackLanguage {
     Fortran,
 }
 
+/// Type of the count that a reduction function gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountType {
+    /// `int`, for functions of MPI_Op_create.
+    Int,
+    /// `MPI_Count`, for functions of MPI_Op_create_c.
+    Large,
+}
+
 unsafe extern "C" fn operation<const N: usize>(
     a: *mut c_void,
     b: *mut c_void,
     count: *mut c_int,
     datatype: *mut usize,
 ) {
-    let (function, operation) = OPERATIONS.lock().expect("nothing panics with the list")[N];
+    let (function, count_type, operation) = OPERATIONS.lock().expect("nothing panics with the list")[N];
     // SAFETY: the program has registered a function with this signature. The datatype is valid during the call.
     unsafe {
         let function: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Raw) =
@@ -43,6 +52,10 @@ unsafe extern "C" fn operation<const N: usize>(
         if is_fortran_operation(operation) {
             let mut datatype = fint_out(HandleClass::Type, datatype);
             return function(a, b, count, std::ptr::from_mut(&mut datatype).cast());
+        }
+        if count_type == CountType::Large {
+            let mut count = i64::from(*count);
+            return function(a, b, std::ptr::from_mut(&mut count).cast(), &mut datatype);
         }
         function(a, b, count, &mut datatype);
     }
@@ -75,13 +88,19 @@ macro_rules! tables {
 
 /// Returns a function with the standard signature that calls the reduction function `function` of the program.
 pub fn operation_in(function: usize) -> usize {
+    operation_of(function, CountType::Int)
+}
+
+/// Returns a function with the standard signature that calls the reduction function `function`, whose count has the type
+/// `count_type`.
+pub fn operation_of(function: usize, count_type: CountType) -> usize {
     if function == 0 {
         return 0;
     }
     let mut known = OPERATIONS.lock().expect("nothing panics with the list");
-    let found = known.iter().position(|other| other.0 == function || other.0 == 0);
+    let found = known.iter().position(|other| (other.0 == function && other.1 == count_type) || other.0 == 0);
     let index = found.unwrap_or_else(|| panic!("a program has more than {CALLBACKS} reduction functions"));
-    known[index].0 = function;
+    (known[index].0, known[index].1) = (function, count_type);
     tables!(operation)[index]
 }
 
@@ -90,8 +109,8 @@ pub unsafe fn created_operation(function: usize, operation: Raw) {
     // SAFETY: the caller passes a new operation.
     unsafe { new_operation(operation) };
     let mut known = OPERATIONS.lock().expect("nothing panics with the list");
-    if let Some(entry) = known.iter_mut().find(|other| other.0 == function) {
-        entry.1 = operation;
+    if let Some(entry) = known.iter_mut().find(|other| other.0 == function && other.1 == CountType::Int) {
+        entry.2 = operation;
     }
 }
 

@@ -110,12 +110,23 @@ integers! {
     typeclass_in typeclass_out TYPECLASSES
     split_type_in split_type_out SPLIT_TYPES
     lock_in lock_out LOCKS
-    error_in error_back ERRORS
+    class_in class_back ERRORS
 }
 
+/// Converts an error class or error code of the program. Codes that the program adds follow the last predefined code.
+#[inline]
+pub fn error_in(code: c_int) -> c_int {
+    if code >= LAST_CODE { code - LAST_CODE + standard::MPI_ERR_LASTCODE } else { class_in(code) }
+}
+
+/// Inverse of [`error_in`].
 #[inline]
 pub fn error_out(code: c_int) -> c_int {
-    if code == 0 { 0 } else { error_back(code) }
+    match code {
+        0 => 0,
+        standard::MPI_ERR_LASTCODE.. => code - standard::MPI_ERR_LASTCODE + LAST_CODE,
+        _ => class_back(code),
+    }
 }
 
 /// Converts a set of assertions. Unknown bits become a bit that is no assertion, so that `mpi_api` rejects them.
@@ -174,9 +185,9 @@ fn is_status(at: *mut RawStatus) -> bool {
     at as usize != STATUS_IGNORE && !at.is_null()
 }
 
-pub unsafe fn status_in(at: *mut RawStatus, reads: bool) -> Status {
+pub unsafe fn status_in(at: *mut RawStatus) -> Status {
     // SAFETY: the program passes a valid status unless the status is ignored.
-    if reads && is_status(at) { unsafe { (*at).standard() } } else { Status::default() }
+    if is_status(at) { unsafe { (*at).standard() } } else { Status::default() }
 }
 
 pub fn status_pointer(status: &mut Status, at: *mut RawStatus) -> *mut Status {
@@ -231,13 +242,13 @@ pub unsafe fn attribute_out(key: c_int, value: *mut c_void) {
         standard::MPI_HOST | standard::MPI_IO => &RANKS,
         standard::MPI_WIN_CREATE_FLAVOR => &FLAVOURS,
         standard::MPI_WIN_MODEL => &MODELS,
-        standard::MPI_LASTUSEDCODE => &LAST_CODES,
+        standard::MPI_LASTUSEDCODE => &[],
         _ => return,
     };
     // SAFETY: the value of a predefined attribute is a pointer to an integer.
     unsafe {
         let at = value.cast::<*mut c_int>();
-        let converted = mapped_back(table, **at);
+        let converted = if table.is_empty() { error_out(**at) } else { mapped_back(table, **at) };
         *at = Box::leak(Box::new(converted));
     }
 }

@@ -27,8 +27,8 @@ const SPECIAL: [&str; 19] = [
     "Comm_idup",
     "Comm_idup_with_info",
     "Get_library_version",
+    "Get_version",
     "Comm_spawn_multiple",
-    "Info_create_env",
 ];
 
 /// Functions with a pointer to a handle that is both input and output.
@@ -186,8 +186,9 @@ fn integer(of: &str, name: &str) -> Option<&'static str> {
         "split_type" => "split_type",
         "lock_type" => "lock",
         "assert" => "assertion",
-        "errorcode" if of == "Error_class" || of == "Error_string" || of.ends_with("call_errhandler") => "error",
-        "errorclass" if of == "Error_class" => "error",
+        "errorcode" if of.starts_with("Error_") || of.starts_with("Add_") || of.ends_with("call_errhandler") => "error",
+        "errorclass" if of == "Error_class" || of.starts_with("Add_") => "error",
+        "error" if of.starts_with("Status_") => "error",
         _ => return None,
     })
 }
@@ -236,13 +237,12 @@ fn convert(of: &Prototype, argument: &Argument, body: &mut Body) {
             body.passed.push(format!("statuses(&mut t_{name}, {name})"));
             let _ = writeln!(body.after, "statuses_out(&t_{name}, {name});");
         } else {
-            let reads = updates && of.name.starts_with("Status_set")
-                || of.name.starts_with("Get_")
-                || of.name.starts_with("Status_get")
-                || of.name == "Test_cancelled";
-            let _ = writeln!(body.before, "let mut t_{name} = status_in({name}, {reads});");
+            let is_input =
+                of.name.starts_with("Get_") || of.name.starts_with("Status_get") || of.name == "Test_cancelled";
+            // A call that completes nothing leaves the status as it is.
+            let _ = writeln!(body.before, "let mut t_{name} = status_in({name});");
             body.passed.push(format!("status_pointer(&mut t_{name}, {name})"));
-            if !reads || of.name.starts_with("Status_set") {
+            if !is_input {
                 let _ = writeln!(body.after, "status_out(&t_{name}, {name});");
             }
         }

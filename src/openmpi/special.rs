@@ -195,6 +195,44 @@ special! {
         }
         error_out(code)
     }
+    MPI_Op_create_c PMPI_Op_create_c(function: usize, commute: c_int, op: *mut Raw) {
+        let mut created = 0;
+        let function_in = operation_of(function, CountType::Large);
+        let code = call!("MPI_Op_create"(function_in => usize, commute => c_int, &mut created => *mut usize));
+        if code == 0 {
+            *op = handle_out(HandleClass::Op, created);
+            new_operation(*op);
+        }
+        error_out(code)
+    }
+    // Datatypes are created with counts in the range of `int`, so they have no large counts.
+    MPI_Type_get_envelope_c PMPI_Type_get_envelope_c(datatype: Raw, integers: *mut i64, addresses: *mut i64,
+        large: *mut i64, types: *mut i64, combiner: *mut c_int) {
+        let mut counts = [0; 4];
+        let [all_integers, all_addresses, all_types, by] = counts.each_mut().map(|count| count as *mut c_int);
+        let code = call!("MPI_Type_get_envelope"(
+            handle_in(HandleClass::Type, datatype) => usize, all_integers => *mut c_int, all_addresses => *mut c_int,
+            all_types => *mut c_int, by => *mut c_int
+        ));
+        if code == 0 {
+            (*integers, *addresses, *large) = (counts[0].into(), counts[1].into(), 0);
+            (*types, *combiner) = (counts[2].into(), combiner_out(counts[3]));
+        }
+        error_out(code)
+    }
+    MPI_Type_get_contents_c PMPI_Type_get_contents_c(datatype: Raw, max_integers: i64, max_addresses: i64, _large: i64,
+        max_types: i64, integers: *mut c_int, addresses: *mut isize, _counts: *mut i64, types: *mut Raw) {
+        let name = "MPI_Type_get_contents_c";
+        let [most_integers, most_addresses, most_types] =
+            [max_integers, max_addresses, max_types].map(|count| small(name, count));
+        crate::functions::MPI_Type_get_contents(
+            datatype, most_integers, most_addresses, most_types, integers, addresses, types
+        )
+    }
+    MPI_Get_version PMPI_Get_version(version: *mut c_int, subversion: *mut c_int) {
+        (*version, *subversion) = VERSION;
+        0
+    }
     MPI_Comm_free PMPI_Comm_free(comm: *mut Raw) {
         forget_comm(*comm);
         let mut handle = handle_in(HandleClass::Comm, *comm);

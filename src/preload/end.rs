@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Function of the MPI library that reports the end of the rank.
 static ENDED: AtomicUsize = AtomicUsize::new(0);
+/// Identifier of the rank's process.
+static PROCESS: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
     /// Registers a function that receives the exit code of the process at its end.
@@ -23,15 +25,36 @@ extern "C" fn register() {
 }
 
 extern "C" fn ended(code: c_int, _: *mut c_void) {
-    match ENDED.load(Ordering::Acquire) {
-        0 => {}
+    let function = ENDED.load(Ordering::Acquire);
+    // A child that shares the memory of the rank's process is not the rank.
+    // SAFETY: the system call has no requirement.
+    let process = unsafe { libc::syscall(libc::SYS_getpid) };
+    if function != 0 && process == PROCESS.load(Ordering::Acquire) as libc::c_long {
         // SAFETY: `mcpsim_register_end` stores a function with this signature.
-        function => unsafe { std::mem::transmute::<usize, extern "C" fn(c_int)>(function)(code) },
+        unsafe { std::mem::transmute::<usize, extern "C" fn(c_int)>(function)(code) }
     }
 }
+
+macro_rules! ends {
+    ($($name:ident)*) => {
+        $(
+            /// Reports the end of the rank, and ends the process without exit functions.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(code: c_int) -> ! {
+                ended(code, std::ptr::null_mut());
+                // SAFETY: the system call ends the process.
+                unsafe { libc::syscall(libc::SYS_exit_group, code) };
+                loop {}
+            }
+        )*
+    };
+}
+
+ends! { _exit _Exit }
 
 /// Registers the function that reports the end of the rank. The MPI library calls it when the process becomes a rank.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcpsim_register_end(function: extern "C" fn(c_int)) {
+    PROCESS.store(std::process::id() as usize, Ordering::Release);
     ENDED.store(function as *const () as usize, Ordering::Release);
 }

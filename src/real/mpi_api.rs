@@ -14,7 +14,7 @@ mod handler;
 mod handles;
 mod held;
 mod leaks;
-mod payloads;
+pub(crate) mod payloads;
 mod process;
 mod request;
 mod types;

@@ -97,6 +97,8 @@ impl HostMpi {
             _ => self.launch(processes, &self.binary),
         };
         LAUNCHED.iter().for_each(|name| _ = command.env_remove(name));
+        // The libraries of programs as built are beside the mcpsim without the feature `mpi`.
+        command.env("MCPSIM_LIBRARIES", Path::new(env!("CARGO_BIN_EXE_mcpsim")).parent().unwrap());
         limited(command.current_dir(env!("CARGO_MANIFEST_DIR")).args(line.split_whitespace()))
     }
 

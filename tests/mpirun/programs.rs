@@ -8,7 +8,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use super::hosts::{HostMpi, host_mpis};
-use super::real::{compile, compile_with, directory, file, told};
+use super::real::{compile, compile_with, directory, file, libraries, real_mpis, told};
 use super::support::{Ran, ended};
 
 /// Programs of `workloads/c`, with arguments for a short run.
@@ -58,6 +58,24 @@ fn every_program_is_the_same_in_several_processes() {
                 let found = ran(mpi, processes, &line(threads));
                 assert!(found == reference, "{} {name} in {processes} x {threads}: {:?}", mpi.name, found.0);
             }
+        }
+    }
+}
+
+#[test]
+fn programs_as_built_are_the_same_in_several_processes() {
+    libraries();
+    let directory = directory();
+    for (mpi, built_for) in host_mpis().iter().flat_map(|mpi| real_mpis().iter().map(move |built_for| (mpi, built_for)))
+    {
+        let program = directory.path().join(built_for.compiler());
+        built_for.compile(&file("tests/real/as_built.c"), &program).unwrap();
+        let line = |threads, start| format!("--nct 4,1,2 --workers {threads} --start {start} {}", program.display());
+        let reference = ran(mpi, 1, &line(1, "fork"));
+        assert_eq!(reference.0.len(), 8, "{:?}", reference.0);
+        for (processes, threads, start) in [(2, 1, "fork"), (2, 1, "exec"), (3, 2, "fork")] {
+            let found = ran(mpi, processes, &line(threads, start));
+            assert!(found == reference, "{} in {processes} x {threads} by {start}: {:?}", mpi.name, found.0);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 
+pub use crate::real::libraries;
 use crate::real::{compile, directory, file, is_the_same_on_workers, names, real_mpis, run, told};
 use crate::support::{Ran, is_full, is_there, optional};
 
@@ -20,8 +20,7 @@ const SHORT: [&str; 9] = [
     "type_contents.c",
 ];
 
-/// Programs whose output differs. Limits of info values, the version of MPI and numbers of added error classes are those
-/// of mcpsim. `MPI_T_PVAR_ALL_HANDLES` is not converted. Shared windows have one rank. The number of checks in
+/// Programs whose output differs. Limits of info values and the version of MPI are those of mcpsim in programs for fibers. `MPI_T_PVAR_ALL_HANDLES` is not converted. Shared windows have one rank. The number of checks in
 /// `strict_rma_epochs.c` depends on measured time.
 const OTHER: [&str; 7] = [
     "env_errors.c",
@@ -32,23 +31,6 @@ const OTHER: [&str; 7] = [
     "strict_rma_shared.c",
     "tools.c",
 ];
-
-/// Builds the libraries that processes of ranks load. Cargo builds libraries of this kind for no test.
-pub fn libraries() {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--locked", "--quiet"]);
-        if !cfg!(debug_assertions) {
-            cargo.arg("--release");
-        }
-        let status = cargo
-            .args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich", "-p", "mcpsim-mpi-abi", "-p", "mcpsim-preload"])
-            .status()
-            .unwrap();
-        assert!(status.success(), "the libraries of programs as built do not compile");
-    });
-}
 
 pub fn sorted(ran: &Ran) -> Vec<&str> {
     let mut lines: Vec<&str> = ran.stdout.lines().collect();
@@ -136,5 +118,27 @@ fn predictions_are_those_of_one_worker() {
         for start in ["fork", "exec"] {
             is_the_same_on_workers(&built, &format!("--nct 3,1,2 --start {start}"), "").unwrap();
         }
+    }
+}
+
+#[test]
+fn functions_of_mpi_4_and_constants_of_the_interface_hold() {
+    libraries();
+    let workshop = directory();
+    let source = file("tests/real/as_built_mpi4.c");
+    let fibers = workshop.path().join("fibers");
+    compile(&source, "", &fibers).unwrap();
+    let mut programs = vec![(fibers, 6)];
+    // Open MPI 4 does not declare these functions.
+    for mpi in real_mpis().iter().filter(|mpi| mpi.compiler().contains("mpich")) {
+        let built = workshop.path().join("mpich");
+        mpi.compile(&source, &built).unwrap();
+        programs.push((built, 15));
+    }
+    for (program, checks) in programs {
+        let ran = run(&program, "--nct 1,1,3", "");
+        let text = told(&program.display().to_string(), &ran);
+        assert_eq!((ran.code, ran.stdout.lines().count()), (Some(0), checks), "{text}");
+        assert!(ran.stdout.lines().all(|line| line.ends_with(": yes")), "{text}");
     }
 }

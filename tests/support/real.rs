@@ -319,3 +319,21 @@ pub fn real_mpis() -> &'static [RealMpi] {
         found
     })
 }
+
+/// Builds the libraries that processes of ranks load, in the directory of the tested mcpsim. Cargo builds libraries of this
+/// kind for no test.
+pub fn libraries() {
+    static BUILT: OnceLock<()> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.current_dir(env!("CARGO_MANIFEST_DIR")).args(["build", "--locked", "--quiet"]);
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        let status = cargo
+            .args(["-p", "mcpsim-openmpi", "-p", "mcpsim-mpich", "-p", "mcpsim-mpi-abi", "-p", "mcpsim-preload"])
+            .status()
+            .unwrap();
+        assert!(status.success(), "the libraries of programs as built do not compile");
+    });
+}

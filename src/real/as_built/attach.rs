@@ -17,13 +17,13 @@ use mcpsim_core::units::SimSpan;
 
 use super::crashed;
 use super::foreign::MpiLibrary;
-use super::fork::{fork_ranks, preloaded};
+use super::fork::{end_at_once, fork_ranks, preloaded};
 use super::memory::{self, Area, OpenedMemory, ProcessTurn};
 use super::reader::BoxReader;
 use super::setup::RankSetup;
 use super::wire::{OwnReply, OwnReplyKind, Received};
 use super::writer::BoxWriter;
-use crate::mpi_api::MpiProcess;
+use crate::mpi_api::{MpiProcess, payloads};
 use crate::process::{Endings, Interface, Process, RankStage, current, replacement, run_as};
 
 /// Size of the outbox in bytes at which calls are passed to the simulator at the latest.
@@ -94,8 +94,7 @@ impl Connection {
             while !self.area.wait(ProcessTurn::Process, Duration::from_secs(1)) {
                 // SAFETY: signal 0 only asks whether the process exists.
                 if unsafe { libc::kill(self.area.simulator as i32, 0) } != 0 {
-                    // SAFETY: the process ends without running any more of its code.
-                    unsafe { libc::_exit(1) };
+                    end_at_once(1);
                 }
             }
             let length = self.area.control().answered.load(Ordering::Relaxed);
@@ -126,11 +125,9 @@ impl Connection {
                 }
                 Received::End if self.has_ended => return,
                 Received::End => {
-                    // SAFETY: the run has ended, and the process ends without running any more of its code.
-                    unsafe {
-                        libc::fflush(std::ptr::null_mut());
-                        libc::_exit(1)
-                    }
+                    // SAFETY: the function has no requirements for a null pointer, which means all streams.
+                    unsafe { libc::fflush(std::ptr::null_mut()) };
+                    end_at_once(1)
                 }
             }
         }
@@ -213,7 +210,10 @@ impl Connection {
         };
         let whole = matches!(call, Call::WaitAll(_) | Call::Complete(_));
         // The content of the call is dropped here, as the caller expects.
-        drop(std::mem::replace(call, Call::Yield));
+        match std::mem::replace(call, Call::Yield) {
+            Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => payloads::done(message.payload),
+            other => drop(other),
+        }
         match answer {
             CallAnswer::Asks => self.exchange(),
             CallAnswer::Done | CallAnswer::Started(_) if self.outbox.length < BATCH => {
@@ -278,8 +278,7 @@ fn refuse(what: &str) -> ! {
     // SAFETY: the text has the stated length.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
     // Exit handlers of the program could call MPI again.
-    // SAFETY: the call has no requirement.
-    unsafe { libc::_exit(1) }
+    end_at_once(1)
 }
 
 /// Connects the process to the simulator as the rank for which it was started. Only the first call has an effect.

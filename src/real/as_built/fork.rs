@@ -17,6 +17,13 @@ use super::memory::{self, OpenedMemory, StartDecision};
 use super::setup::{PLACE, RankSetup, START, place};
 use crate::process::{Job, launched_variables};
 
+/// Ends the process without running any more of its code. The preloaded library reports ends by `_exit` to the simulator.
+pub fn end_at_once(code: c_int) -> ! {
+    // SAFETY: the system call ends the process.
+    unsafe { libc::syscall(libc::SYS_exit_group, code) };
+    unreachable!("the process has ended")
+}
+
 /// Returns a function of the preloaded library.
 pub fn preloaded(name: &std::ffi::CStr) -> Option<*mut c_void> {
     // SAFETY: the name ends with a zero byte.
@@ -83,8 +90,7 @@ pub fn fork_ranks(opened: &OpenedMemory, setup: &RankSetup, job: &Job, rank: Ran
                 let number = io::Error::last_os_error().raw_os_error().unwrap_or(0);
                 // The processes that have started end with this process.
                 opened.table.refuse(rank, number);
-                // SAFETY: the process ends without running any more of its code.
-                unsafe { libc::_exit(1) }
+                end_at_once(1)
             }
             0 => {
                 become_rank(job, (own, simulator), rank, pipes)?;
@@ -102,8 +108,7 @@ pub fn fork_ranks(opened: &OpenedMemory, setup: &RankSetup, job: &Job, rank: Ran
         // SAFETY: the result has room.
         match unsafe { libc::waitpid(-1, &mut status, 0) } {
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
-            // SAFETY: the process ends without running any more of its code.
-            -1 => unsafe { libc::_exit(0) },
+            -1 => end_at_once(0),
             process => {
                 if let Some(rank) = processes.remove(&process) {
                     opened.table.set_status(rank, status);
@@ -116,11 +121,12 @@ pub fn fork_ranks(opened: &OpenedMemory, setup: &RankSetup, job: &Job, rank: Ran
 /// Gives the forked process the streams and the environment of the rank `rank`.
 fn become_rank(job: &Job, (parent, simulator): (u32, u32), rank: Rank, pipes: [i32; 2]) -> io::Result<()> {
     // SAFETY: the calls have no requirement.
-    unsafe {
+    let is_orphan = unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() as u32 != parent {
-            libc::_exit(1)
-        }
+        libc::getppid() as u32 != parent
+    };
+    if is_orphan {
+        end_at_once(1)
     }
     let out = |number: i32| File::options().write(true).open(format!("/proc/{simulator}/fd/{number}"));
     let streams = [(out(pipes[0])?, 1), (out(pipes[1])?, 2)];

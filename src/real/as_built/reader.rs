@@ -10,6 +10,7 @@ use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 use serde::de::DeserializeOwned;
 
 use super::wire::{FromRank, OwnReply, OwnReplyKind, Received};
+use crate::mpi_api::payloads;
 
 /// Reads values from a box.
 pub struct BoxReader {
@@ -89,7 +90,13 @@ impl BoxReader {
     fn payload(&mut self) -> Payload {
         match self.u8() {
             0 => None,
-            _ => Some(Box::new(self.sequence())),
+            _ => {
+                let length = self.u64();
+                let bytes = self.bytes(length);
+                let mut data = payloads::buffer(bytes.len());
+                data.extend_from_slice(bytes);
+                Some(data)
+            }
         }
     }
 

@@ -15,6 +15,7 @@ use super::memory::{Area, ProcessTurn};
 use super::reader::BoxReader;
 use super::wire::{FromRank, ToRank};
 use super::writer::BoxWriter;
+use crate::mpi_api::payloads;
 use crate::process::{Endings, Job};
 
 /// Interval of the checks that the process still exists.
@@ -242,7 +243,11 @@ impl Program for RemoteProgram {
                 None if link.lost.is_some() => return link.failure(self.function),
                 None => match reply.take() {
                     Some(reply) => {
-                        link.tell(&ToRank::Reply(reply));
+                        let mut told = ToRank::Reply(reply);
+                        link.tell(&told);
+                        if let ToRank::Reply(Reply { kind: ReplyKind::Completed(completions), .. }) = &mut told {
+                            completions.iter_mut().for_each(|of| payloads::done(of.payload.take()));
+                        }
                         link.wait(0);
                     }
                     // A process passes at least one call in its turn.

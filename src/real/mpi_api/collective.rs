@@ -23,6 +23,7 @@ use under_way::{CheckedMover, StrandMover};
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
+use crate::mpi_api::request::empty_status;
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::mpi::{CallForm, CalledCollective, CalledData, CollectiveCall, Runner, Sizes, choose, rule_size};
 use mcpsim_core::platform::Collective;
@@ -199,11 +200,13 @@ impl CollectivePlan {
         match self.limited(p) {
             CollectivePlan::Part(part) => {
                 let part = part.in_strand(p);
-                start_strand(p, p.function.get(), comm, move |p| part.entered(p, form, sequence))
+                start_strand(p, p.function.get(), comm, move |p| {
+                    part.entered(p, form, sequence).map(|()| empty_status())
+                })
             }
-            code @ CollectivePlan::Code(..) => {
-                start_strand(p, p.function.get(), comm, move |p| code.carry_out(p, form, sequence))
-            }
+            code @ CollectivePlan::Code(..) => start_strand(p, p.function.get(), comm, move |p| {
+                code.carry_out(p, form, sequence).map(|()| empty_status())
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! MPI requests of a rank (MPI-3.1, sections 3.7 to 3.9 and 12.2) and the completion of requests.
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
@@ -33,11 +33,13 @@ pub struct Request {
 pub enum Operation {
     /// A send whose message the simulation engine already has.
     Send,
+    /// A send that the program has asked to cancel. The field is true if the send is complete.
+    CancelledSend(Rc<Cell<bool>>),
     /// A receive into the buffer in the field.
     Recv(ReceiveBuffer),
     /// A nonblocking MPI function named `function`, which runs in a strand of the rank. The strand stores the
     /// function's result in `result`.
-    Strand { function: &'static str, result: Rc<RefCell<MpiResult>> },
+    Strand { function: &'static str, result: Rc<RefCell<MpiResult<Status>>> },
     /// A generalised request, which the program completes.
     Generalised(Rc<Generalised>),
     /// A communication operation that is complete at its start, with the status in the field.

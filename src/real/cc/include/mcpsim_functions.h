@@ -29,6 +29,10 @@ int MPI_FN(Sendrecv)(const void *sendbuf, int sendcount, MPI_Datatype sendtype, 
     int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Status *status);
 int MPI_FN(Sendrecv_replace)(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
     int recvtag, MPI_Comm comm, MPI_Status *status);
+int MPI_FN(Isendrecv)(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+    int recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, MPI_Request *request);
+int MPI_FN(Isendrecv_replace)(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag, int source,
+    int recvtag, MPI_Comm comm, MPI_Request *request);
 int MPI_FN(Probe)(int source, int tag, MPI_Comm comm, MPI_Status *status);
 int MPI_FN(Mprobe)(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
 int MPI_FN(Mrecv)(void *buf, int count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status);

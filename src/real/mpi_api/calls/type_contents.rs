@@ -91,6 +91,11 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Type_get_name(p; datatype: Handle, name: *mut c_char, length: *mut c_int) {
+        if datatype == abi::MPI_DATATYPE_NULL {
+            // The name of the null handle is new in MPI-4.0, section 7.8.
+            *length = put_text(name, abi::MPI_MAX_OBJECT_NAME, "MPI_DATATYPE_NULL") as c_int;
+            return Ok(());
+        }
         let of = p.datatype(datatype)?;
         let mut types = p.types.borrow_mut();
         let known = types.notes(datatype)?.name.as_deref().unwrap_or(of.name());

@@ -3,7 +3,9 @@
 
 mod handles;
 
+use std::cell::Cell;
 use std::ffi::c_int;
+use std::rc::Rc;
 
 use smallvec::SmallVec;
 
@@ -32,10 +34,14 @@ impl MpiProcess {
             let mut abandoned = self.abandoned.borrow_mut();
             for completion in completions.iter_mut().rev() {
                 let Request { operation, comm, .. } = abandoned.remove(completion.index as usize);
-                if let Operation::Recv(target) = operation {
-                    // SAFETY: MPI requires the program's buffer to remain valid until the receive completes. An error
-                    // of the receive is ignored, because the program has freed the request.
-                    let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
+                match operation {
+                    Operation::Recv(target) => {
+                        // SAFETY: MPI requires the program's buffer to remain valid until the receive completes. An
+                        // error of the receive is ignored, because the program has freed the request.
+                        let _ = unsafe { target.store(completion, &comm, abi::MPI_STATUS_IGNORE as *mut Status) };
+                    }
+                    Operation::CancelledSend(is_complete) => is_complete.set(true),
+                    _ => {}
                 }
             }
         });
@@ -344,6 +350,11 @@ mpi_functions! {
         let operation = p.requests.borrow().get(request).map(|entry| entry.operation.clone());
         match operation {
             Some(Operation::Nothing(found)) => put_status(status, found),
+            Some(Operation::CancelledSend(is_complete)) if !is_complete.get() => {
+                p.failed_poll();
+                *flag = 0;
+                put_empty(status);
+            }
             Some(Operation::Generalised(generalised)) => {
                 let mut found = empty_status();
                 (generalised.query)(generalised.state, &mut found);
@@ -367,7 +378,8 @@ mpi_functions! {
                 // become local (MPI-3.1, section 3.8.4).
                 let mut table = p.requests.borrow_mut();
                 let entry = table.get_mut(*request).expect("the request is active");
-                entry.engine = COMPLETE;
+                let operation = Operation::CancelledSend(Rc::new(Cell::new(false)));
+                (entry.engine, entry.operation) = (COMPLETE, operation.clone());
                 p.abandoned.borrow_mut().push(Request::new(engine, operation, entry.comm.clone()));
             }
             Operation::Generalised(generalised) => {

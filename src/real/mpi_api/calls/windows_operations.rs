@@ -75,8 +75,8 @@ impl Ends {
     }
 }
 
-/// Returns the reduction operator of an accumulate operation for items of `datatype`.
-fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult<Builtin> {
+/// Returns the reduction operator of an accumulate operation for `count` items of `datatype`.
+fn accumulating(handle: Handle, (count, datatype): (usize, &Datatype), fetches: bool) -> MpiResult<Builtin> {
     let failed = |what: String| MpiError::new(abi::MPI_ERR_OP, what);
     let builtin = op::builtin(handle).ok_or_else(|| {
         failed(format!("{handle:#x} is no predefined operation: expected one (MPI-3.1, section 11.3.4)"))
@@ -85,7 +85,7 @@ fn accumulating(handle: Handle, datatype: &Datatype, fetches: bool) -> MpiResult
         return Err(failed("MPI_NO_OP: expected only in MPI_Get_accumulate and MPI_Fetch_and_op".to_owned()));
     }
     let takes = builtin.only_accumulates()
-        || datatype.size() == 0
+        || datatype.packed_size(count) == 0
         || datatype.uniform().is_some_and(|kind| builtin.accepts(kind));
     if !takes {
         let name = if datatype.name().is_empty() { "a derived datatype" } else { datatype.name() };
@@ -115,7 +115,7 @@ unsafe fn accumulate(
     requested: bool,
 ) -> MpiResult<Handle> {
     let ends = Ends::new(p, window, Some(origin), None, target)?;
-    accumulating(op, &ends.datatype, false)?;
+    accumulating(op, (ends.count, &ends.datatype), false)?;
     // SAFETY: MPI requires the program's origin buffer to contain `count` items.
     window.carry_out(p, unsafe { ends.work(TargetOperation::Accumulate, Some(op)) }, requested)
 }
@@ -131,7 +131,7 @@ unsafe fn get_accumulate(
     // If the operation is MPI_NO_OP, the origin buffer is ignored.
     let origin = (op != abi::MPI_NO_OP).then_some(origin);
     let ends = Ends::new(p, window, origin, Some(result), target)?;
-    accumulating(op, &ends.datatype, true)?;
+    accumulating(op, (ends.count, &ends.datatype), true)?;
     // SAFETY: MPI requires the program's origin buffer to contain `count` items, unless the operation is MPI_NO_OP.
     window.carry_out(p, unsafe { ends.work(TargetOperation::GetAccumulate, Some(op)) }, requested)
 }

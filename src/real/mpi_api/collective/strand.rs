@@ -1,5 +1,5 @@
-//! Runs nonblocking collectives in strands. A strand is a separate fiber of a rank that executes the code of the
-//! blocking collective.
+//! Runs nonblocking functions in strands. A strand is a separate fiber of a rank that executes the code of the blocking
+//! function.
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
@@ -9,11 +9,11 @@ use std::rc::Rc;
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Operation, Request};
+use crate::mpi_api::request::{Operation, Request, empty_status};
 use crate::process::crash::CrashContext;
 use crate::process::unwind::here;
 use crate::process::{outermost, run_as, run_as_nobody};
-use mcpsim_core::mpi::abi::{self, Handle};
+use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{Call, Called, Describe, Fiber, FiberHandle, FloatEnvironment, Program, Reply};
 
 /// Stack size of a strand in bytes. The stack size is sufficient for reduction functions of programs.
@@ -31,7 +31,8 @@ struct CollectiveStrand {
 // the same time.
 unsafe impl Send for CollectiveStrand {}
 
-/// Starts `body` in a strand of the rank `p`. Returns the request of the strand, which completes when `body` returns.
+/// Starts `body` in a strand of the rank `p`. Returns the request of the strand, which completes with the status that
+/// `body` returns.
 ///
 /// # Errors
 /// MPI_ERR_NO_MEM if the stack of the strand cannot be allocated.
@@ -39,9 +40,9 @@ pub fn start_strand(
     p: &MpiProcess,
     name: &'static str,
     comm: Rc<Comm>,
-    body: impl FnOnce(&MpiProcess) -> MpiResult + 'static,
+    body: impl FnOnce(&MpiProcess) -> MpiResult<Status> + 'static,
 ) -> MpiResult<Handle> {
-    let result = Rc::new(RefCell::new(Ok(())));
+    let result = Rc::new(RefCell::new(Ok(empty_status())));
     let handle = Rc::new(Cell::new(ptr::null()));
     let process: *const MpiProcess = p;
     let (to, own_handle) = (result.clone(), handle.clone());

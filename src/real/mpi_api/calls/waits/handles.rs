@@ -125,19 +125,22 @@ pub(super) unsafe fn settle(
     let (status, result) = match operation {
         // SAFETY: the caller guarantees that the request's buffer and `to` are valid.
         Operation::Recv(target) => return unsafe { target.store(completion, &comm, to) },
-        Operation::Send => (empty_status(), Ok(())),
+        Operation::Send | Operation::CancelledSend(_) => (empty_status(), Ok(())),
         Operation::Nothing(status) => (status, Ok(())),
-        Operation::Strand { result, .. } => (empty_status(), std::mem::replace(&mut *result.borrow_mut(), Ok(()))),
+        Operation::Strand { result, .. } => match std::mem::replace(&mut *result.borrow_mut(), Ok(empty_status())) {
+            Ok(status) => (status, Ok(())),
+            Err(error) => (empty_status(), Err(error)),
+        },
         Operation::Generalised(request) => {
             let mut status = empty_status();
             // SAFETY: the program registered the two functions together with the extra state, and MPI permits the
             // calls at the completion of the request.
             let code = unsafe {
                 let code = (request.query)(request.state, &mut status);
-                (request.free)(request.state);
-                code
+                let freed = (request.free)(request.state);
+                if code == abi::MPI_SUCCESS { freed } else { code }
             };
-            let failed = || MpiError::new(code, "a generalised request's query function failed");
+            let failed = || MpiError::new(code, "a generalised request's query or free function failed");
             (status, if code == abi::MPI_SUCCESS { Ok(()) } else { Err(failed()) })
         }
     };
