@@ -39,6 +39,8 @@ mod recorded_more;
 mod recorded_opened;
 #[path = "support/sends.rs"]
 mod sends;
+#[path = "real/threads.rs"]
+mod threads;
 #[path = "real/together.rs"]
 mod together;
 #[path = "real/traces.rs"]

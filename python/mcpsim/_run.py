@@ -272,6 +272,7 @@ def run(
     placement: str | os.PathLike | None = None,
     map_by: str | None = None,
     ranks_per_node: int | None = None,
+    cores_per_rank: int | None = None,
     seed: int | None = None,
     workers: int | None = None,
     max_time: str | None = None,

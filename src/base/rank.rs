@@ -21,8 +21,8 @@ pub use ask::{Immediate, Simulator};
 pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{
     COMPLETE, Call, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program,
-    ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, Tag, TagPattern,
-    Which,
+    ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, THREAD_WAIT, Tag,
+    TagPattern, Which,
 };
 pub use describe::{CallSite, Called, Describe};
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};

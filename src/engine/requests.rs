@@ -1,6 +1,6 @@
 //! Requests of a rank: receives, sends and strands (concurrent tasks).
 
-use mcpsim_base::rank::{Pattern, Payload, Rank, RequestId, Source, Tag, TagPattern};
+use mcpsim_base::rank::{Pattern, Payload, Rank, RequestId, Source, THREAD_WAIT, Tag, TagPattern};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::memory::BufferPair;
@@ -129,6 +129,7 @@ impl RequestRecord {
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let RequestRecord { peer, tag, size, .. } = self;
         match self.kind {
+            RequestKind::Unmatched if *tag == THREAD_WAIT => ("another thread of the rank".to_owned(), None),
             RequestKind::Unmatched | RequestKind::Cancelled => describe(*peer, *tag),
             RequestKind::Matched => (format!("the {size} of tag {tag} that rank {peer} is sending"), Some(*peer)),
             RequestKind::Send | RequestKind::Granted => {

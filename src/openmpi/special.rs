@@ -307,3 +307,9 @@ special! {
         0
     }
 }
+
+/// Charges `seconds` of the simulated machine to the current thread, see `mcpsim.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcpsim_compute(seconds: f64) {
+    mcpsim_real::as_built::charge(seconds);
+}

@@ -18,7 +18,7 @@ const RANK_FILE: &CStr = c"MCPSIM_SHARED_FILE";
 
 thread_local! {
     /// True while a replacement runs. Its own calls use the C library.
-    static BUSY: Cell<bool> = const { Cell::new(false) };
+    pub static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Function of the MPI library that returns true if the current thread runs the rank's own code.
@@ -36,7 +36,8 @@ pub extern "C" fn mcpsim_register(
     RUNS_RANK_CODE.store(runs_rank_code as *const () as usize, Ordering::Release);
 }
 
-fn runs_rank_code() -> bool {
+/// Returns true if the current thread runs the rank's own code.
+pub fn runs_rank_code() -> bool {
     match RUNS_RANK_CODE.load(Ordering::Acquire) {
         0 => false,
         // SAFETY: `mcpsim_register` stores a function with this signature.
@@ -44,7 +45,8 @@ fn runs_rank_code() -> bool {
     }
 }
 
-fn own(known: &AtomicUsize, name: &CStr) -> usize {
+/// Returns the address of the replacement of the function `name`.
+pub fn own(known: &AtomicUsize, name: &CStr) -> usize {
     match known.load(Ordering::Relaxed) {
         0 => {
             // SAFETY: `mcpsim_register` stores a function with this signature.
@@ -59,15 +61,16 @@ fn own(known: &AtomicUsize, name: &CStr) -> usize {
     }
 }
 
+/// Defines functions that call the replacements of the MPI library in the rank's own code, under a condition.
 macro_rules! interposed {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
+    (if $condition:expr; $($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
                 static OWN: AtomicUsize = AtomicUsize::new(0);
-                let is_own = !BUSY.get() && runs_rank_code();
-                let name = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                let is_own = $condition && !BUSY.get() && runs_rank_code();
+                let name = match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                     Ok(name) => name,
                     Err(_) => unreachable!(),
                 };
@@ -87,7 +90,10 @@ macro_rules! interposed {
     };
 }
 
+pub(crate) use interposed;
+
 interposed! {
+    if true;
     timespec_get(to: *mut libc::timespec, base: c_int) -> c_int;
     clock() -> libc::clock_t;
     times(to: *mut libc::tms) -> libc::clock_t;

@@ -11,4 +11,5 @@ mod end;
 mod identity;
 mod next;
 mod soname;
+mod threads;
 mod variables;

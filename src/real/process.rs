@@ -22,6 +22,8 @@ mod program;
 mod rank;
 mod sample;
 mod signature;
+mod task;
+pub(crate) mod team;
 mod timer;
 pub(crate) mod unwind;
 
@@ -40,4 +42,5 @@ pub use program::RealProgram;
 pub use rank::{Interface, Process, ProgramMemory, RankStage};
 pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text, with_current};
 pub use signature::Signature;
+pub use task::TaskContext;
 pub(crate) use timer::use_host_clock;

@@ -81,6 +81,13 @@ fn is_linked(path: &Path) -> bool {
     std::fs::read(path).is_ok_and(|bytes| matches!(ForeignProgram::of(&bytes), ForeignProgram::Linked(_)))
 }
 
+/// Returns true if the program file contains the names of functions that start threads which may call MPI.
+fn may_have_threads(path: &Path) -> bool {
+    let Ok(bytes) = std::fs::read(path) else { return false };
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|part| part == name);
+    has(b"MPI_Init_thread") && (has(b"pthread_create") || has(b"_M_start_thread"))
+}
+
 /// Checks that the system can start the program at `path` with the libraries of mcpsim.
 fn check_start(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let mode = path.metadata().map_or(0, |file| file.permissions().mode());
@@ -124,6 +131,8 @@ pub(super) fn simulate(
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     let details = settings.details;
     let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
+    // Requests of a rank that runs ahead belong to one thread.
+    let ahead = ahead && !may_have_threads(path);
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let program = JobProgram {
         image: None,
@@ -141,7 +150,9 @@ pub(super) fn simulate(
     let mut setup = RankSetup::new(platform_text(run)?, sites.clone(), &settings.job);
     setup.memory_bound = settings.memory_bound.map(|part| part.of_one());
     setup.states_buffers = states_buffers;
-    let pinned = (processes.count() == 1 && simulation.workers() == 1).then(Pinned::to_one_core).flatten();
+    setup.has_threads = !ahead;
+    let alternates = processes.count() == 1 && simulation.workers() == 1 && settings.cores_per_rank == 1;
+    let pinned = alternates.then(Pinned::to_one_core).flatten();
     let is_linked = is_linked(path);
     let start = match settings.job.start {
         // A launcher or interpreter reads the environment itself before it starts the program.

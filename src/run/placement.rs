@@ -14,7 +14,7 @@ pub(crate) fn placed(
     platform: Platform,
     own_ranks: Option<u32>,
 ) -> Result<(Platform, Vec<Site>), PredictError> {
-    let ranks = settings.ranks.or(own_ranks).unwrap_or(platform.most_ranks());
+    let ranks = settings.ranks.or(own_ranks).unwrap_or((platform.most_ranks() / settings.cores_per_rank).max(1));
     let machine = (platform.shape, platform.core.threads.count(), &*platform.places);
     let sites = sites_on(settings, machine, ranks, own_ranks)?;
     check_memory(ranks, available_memory())?;
@@ -38,6 +38,9 @@ pub(super) fn sites_on(
         PlacementChoice::File(path) => Placement::Explicit(Placement::read_on(path, shape, places)?),
         PlacementChoice::Given(sites) => Placement::Explicit(sites.clone()),
     };
+    if settings.cores_per_rank > 1 {
+        return sites_of_groups(settings, (shape, threads, places), ranks, &placement);
+    }
     let sites = match map_by(settings, shape, places)? {
         Some(map_by) => map_by.sites(shape, threads, ranks, settings.ranks_per_node, settings.oversubscribe),
         None => placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe),
@@ -59,6 +62,61 @@ pub(super) fn sites_on(
         }
         error => PredictError::input(error.to_string()),
     })
+}
+
+/// Returns the first core of each rank, if each rank has several cores. Ranks are placed on a machine whose cores are
+/// the groups of cores of the ranks.
+fn sites_of_groups(
+    settings: &Settings,
+    (shape, threads, places): (Shape, u32, &Places),
+    ranks: u32,
+    placement: &Placement,
+) -> Result<Vec<Site>, PredictError> {
+    let count = settings.cores_per_rank;
+    let Some(groups) = shape.grouped(count) else {
+        let text = format!(
+            "--cores-per-rank {count}: expected a divisor of the {} cores of a CMP, or whole CMPs of a node, which has \
+             {} CMPs",
+            shape.cores, shape.cmps
+        );
+        return Err(PredictError::input(text));
+    };
+    let fits = |site: &Site| (site.cmp * shape.cores + site.core) % count == 0;
+    if let Placement::Explicit(sites) = placement
+        && let Some(rank) = sites.iter().position(|site| !fits(site))
+    {
+        let core = sites[rank].core;
+        let text =
+            format!("--cores-per-rank {count}: expected a core of rank {rank} that {count} divides; found {core}");
+        return Err(PredictError::input(text));
+    }
+    let sites = match (placement, map_by(settings, shape, places)?) {
+        (Placement::Explicit(_), _) => placement.sites_by_threads(shape, threads, ranks, settings.oversubscribe),
+        (_, Some(MapBy::Domain { cores })) if cores % count != 0 => {
+            let text =
+                format!("--cores-per-rank {count}: expected --map-by with a place of a multiple of {count} cores");
+            return Err(PredictError::input(text));
+        }
+        (_, Some(map_by)) => {
+            let map_by = match map_by {
+                MapBy::Domain { cores } => MapBy::Domain { cores: cores / count },
+                other => other,
+            };
+            map_by.sites(groups, threads, ranks, settings.ranks_per_node, settings.oversubscribe)
+        }
+        (_, None) => placement.sites_by_threads(groups, threads, ranks, settings.oversubscribe),
+    };
+    let sites = sites.map_err(|error| {
+        PredictError::input(format!("{} groups of {count} cores (--cores-per-rank): {error}", groups.total_cores()))
+    })?;
+    let first = |site: Site| match placement {
+        Placement::Explicit(_) => site,
+        _ => {
+            let core = (site.cmp * groups.cores + site.core) * count;
+            Site { node: site.node, cmp: core / shape.cores, core: core % shape.cores }
+        }
+    };
+    Ok(sites.into_iter().map(first).collect())
 }
 
 /// Returns the platform as the network model sees it, and the cores of the ranks in this platform.
@@ -118,7 +176,46 @@ pub(super) fn check_memory(ranks: u32, available: Option<Bytes>) -> Result<(), P
 
 #[cfg(test)]
 mod tests {
+    use super::super::request::RunRequest;
     use super::*;
+    use crate::config::Document;
+
+    /// Returns the node and the number of the first core of each rank within its node, or the error.
+    fn cores(run: &str, shape: (u32, u32, u32)) -> Result<Vec<(u32, u32)>, String> {
+        let document = Document::parse("run", &format!("[run]\n{run}")).unwrap();
+        let settings = Settings::merge(document, std::path::Path::new(""), &[], &RunRequest::default());
+        let settings = settings.map_err(|error| error.to_string())?;
+        let shape = Shape::new(shape.0, shape.1, shape.2).unwrap();
+        let ranks = settings.ranks.unwrap();
+        let sites =
+            sites_on(&settings, (shape, 1, &Places::default()), ranks, None).map_err(|error| error.to_string())?;
+        Ok(sites.into_iter().map(|site| (site.node, site.cmp * shape.cores + site.core)).collect())
+    }
+
+    #[test]
+    fn ranks_with_several_cores_have_groups_of_neighbouring_cores() {
+        let two = |run: &str| cores(&format!("cores_per_rank = 2\n{run}"), (2, 2, 4));
+        assert_eq!(two("ranks = 5"), Ok(vec![(0, 0), (0, 2), (0, 4), (0, 6), (1, 0)]));
+        assert_eq!(two("ranks = 3\nplacement = \"cyclic\""), Ok(vec![(0, 0), (1, 0), (0, 2)]));
+        assert_eq!(two("ranks = 3\nplacement = \"socket\""), Ok(vec![(0, 0), (0, 4), (0, 2)]));
+        assert_eq!(two("ranks = 3\nmap_by = \"cmp\""), Ok(vec![(0, 0), (0, 4), (0, 2)]));
+        assert_eq!(two("ranks = 3\nranks_per_node = 2"), Ok(vec![(0, 0), (0, 2), (1, 0)]));
+        assert_eq!(cores("cores_per_rank = 8\nranks = 2", (2, 2, 4)), Ok(vec![(0, 0), (1, 0)]));
+        assert_eq!(cores("cores_per_rank = 4\nranks = 3", (1, 4, 4)), Ok(vec![(0, 0), (0, 4), (0, 8)]));
+    }
+
+    #[test]
+    fn groups_of_cores_that_do_not_fit_are_refused() {
+        assert_eq!(
+            cores("cores_per_rank = 3\nranks = 2", (2, 2, 4)).unwrap_err(),
+            "--cores-per-rank 3: expected a divisor of the 4 cores of a CMP, or whole CMPs of a node, which has 2 CMPs"
+        );
+        assert_eq!(
+            cores("cores_per_rank = 4\nranks = 5", (2, 2, 4)).unwrap_err(),
+            "4 groups of 4 cores (--cores-per-rank): 5 ranks on 4 cores: give fewer --ranks, a larger --nct, or \
+             --oversubscribe"
+        );
+    }
 
     #[test]
     fn ranks_that_cannot_be_in_memory_are_refused_with_what_they_need() {

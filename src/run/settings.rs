@@ -51,6 +51,8 @@ pub struct Settings {
     pub map_by: Option<String>,
     /// Greatest number of ranks on a node.
     pub ranks_per_node: Option<u32>,
+    /// Number of cores of each rank, for threads of the rank.
+    pub cores_per_rank: u32,
     /// Number of host threads; by default as many as make the run faster.
     pub workers: Option<u32>,
     /// Network model of the simulation.
@@ -228,6 +230,9 @@ settings! {
         "Place over which consecutive ranks are distributed: core, cmp, node, or a name from `places`";
     #[serde(deserialize_with = "positive")]
     ranks_per_node: u32 = "K", Ranks, whole_from_1, "Greatest number of ranks on a node (default: one per core)";
+    #[serde(deserialize_with = "positive")]
+    cores_per_rank: u32 = "K", Ranks, whole_from_1,
+        "Number of cores of each rank, for the threads of the rank (default: 1)";
     #[serde(deserialize_with = "natural")]
     seed: u64 = "S", Run, whole_from_0, "Seed of all random numbers of the run (default: 1)";
     #[serde(deserialize_with = "positive")]
@@ -354,6 +359,7 @@ impl Settings {
             placement,
             map_by: given.map_by,
             ranks_per_node: given.ranks_per_node,
+            cores_per_rank: given.cores_per_rank.unwrap_or(1),
             workers: given.workers,
             model: given.model.unwrap_or_default(),
             seed: given.seed.unwrap_or(1),
@@ -378,6 +384,7 @@ impl Settings {
                 ranks_as: given.ranks_as.unwrap_or_default(),
                 start: given.start.unwrap_or_default(),
                 debugged: given.debug_rank.and_then(|rank| u32::try_from(rank).ok()),
+                cores_per_rank: given.cores_per_rank.unwrap_or(1),
             },
         };
         settings.check_placement(&document, typed_placement.is_some())?;
@@ -445,6 +452,7 @@ impl Settings {
             ("placement", Some(placement.into()).filter(|_| self.map_by.is_none() && self.ranks_per_node.is_none())),
             ("map_by", self.map_by.as_deref().map(Into::into)),
             ("ranks_per_node", self.ranks_per_node.map(|most| integer(most.into()))),
+            ("cores_per_rank", Some(integer(self.cores_per_rank.into())).filter(|_| self.cores_per_rank > 1)),
             ("workers", self.workers.map(|workers| integer(workers.into()))),
             ("model", Some(self.model.name().into())),
             ("seed", Some(integer(self.seed))),

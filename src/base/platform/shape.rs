@@ -76,6 +76,17 @@ impl Shape {
         (site.node * self.cmps + site.cmp) * self.cores + site.core
     }
 
+    /// Returns the shape of the machine in groups of `count` neighbouring cores of a CMP, or of whole CMPs of a node.
+    /// `None` if the groups have different sizes.
+    pub fn grouped(self, count: u32) -> Option<Shape> {
+        match count {
+            0 => None,
+            _ if self.cores.is_multiple_of(count) => Some(Shape { cores: self.cores / count, ..self }),
+            _ if !count.is_multiple_of(self.cores) || !self.cmps.is_multiple_of(count / self.cores) => None,
+            _ => Some(Shape { cmps: self.cmps / (count / self.cores), cores: 1, ..self }),
+        }
+    }
+
     /// Returns the position of core number `index`. The cores of a machine are numbered CMP by CMP within each node,
     /// node by node.
     ///

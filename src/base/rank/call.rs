@@ -39,6 +39,10 @@ pub const COMPLETE: RequestId = RequestId::MAX;
 /// List of requests in the order of the program's call.
 pub type Requests = SmallVec<[RequestId; 12]>;
 
+/// Tag of a receive in the context [`SERVICE`] that no message matches. A thread of the rank waits until another thread
+/// cancels the receive.
+pub const THREAD_WAIT: Tag = Tag::MAX - 1;
+
 /// Data of a message; `None` for messages of described programs.
 pub type Payload = Option<Data>;
 

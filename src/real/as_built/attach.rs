@@ -4,11 +4,11 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::time::Duration;
 
+use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{
     COMPLETE, Call, FailureKind, FiberHandle, Immediate, Message, Program, ProgramError, Rank, Reply, ReplyKind,
     RequestId, Requests, Simulator,
@@ -16,12 +16,15 @@ use mcpsim_core::rank::{
 use mcpsim_core::units::SimSpan;
 
 use super::crashed;
-use super::foreign::MpiLibrary;
 use super::fork::{end_at_once, fork_ranks, preloaded};
 use super::memory::{self, Area, OpenedMemory, ProcessTurn};
+use super::own_process::{own_library, own_stack, refuse, wait_for_debugger};
 use super::reader::BoxReader;
 use super::setup::RankSetup;
-use super::wire::{OwnReply, OwnReplyKind, Received};
+use super::sync;
+use super::tasks;
+use super::threads;
+use super::wire::{OwnReply, OwnReplyKind, Received, waited_by};
 use super::writer::BoxWriter;
 use crate::mpi_api::{MpiProcess, payloads};
 use crate::process::{Endings, Interface, Process, RankStage, current, replacement, run_as};
@@ -46,11 +49,21 @@ struct Connection {
     function: &'static str,
     free: Vec<RequestId>,
     requests: RequestId,
-    strands: HashMap<u32, Box<dyn Program>>,
+    strands: HashMap<u32, RunningStrand>,
     started: u32,
     /// Reply to the last call, which the rank's code reads.
     reply: OwnReply,
     has_ended: bool,
+}
+
+/// A strand that has not ended.
+struct RunningStrand {
+    /// The strand; absent while it runs.
+    program: Option<Box<dyn Program>>,
+    /// Request that the strand's current call starts.
+    starting: Option<RequestId>,
+    /// Requests of the strand's current call, and whether the call completes all of them.
+    waited: (Requests, bool),
 }
 
 /// Answer to a call of the rank.
@@ -107,17 +120,7 @@ impl Connection {
                     self.reply = reply;
                     return;
                 }
-                Received::Strand(number, mut reply) => {
-                    let call = match self.strands.get_mut(&number) {
-                        Some(strand) => strand.next(reply.reply()),
-                        None => Call::Finish,
-                    };
-                    run_as(self.process());
-                    if let Call::Finish = call {
-                        self.strands.remove(&number);
-                    }
-                    self.outbox.call(&call);
-                }
+                Received::Strand(number, reply) => self.continue_strand(number, reply),
                 Received::Serve(message) => {
                     let mut answers: Vec<Message> = Vec::new();
                     self.process().serve(message, &mut answers);
@@ -130,6 +133,59 @@ impl Connection {
                     end_at_once(1)
                 }
             }
+        }
+    }
+
+    /// Continues a strand with the reply to its last call, and writes its next call.
+    fn continue_strand(&mut self, number: u32, mut reply: OwnReply) {
+        let Some(strand) = self.strands.get_mut(&number) else { return self.outbox.call(&Call::Finish) };
+        if let (OwnReplyKind::Started(_), Some(own)) = (&reply.kind, strand.starting.take()) {
+            reply.kind = OwnReplyKind::Started(own);
+        }
+        let (waited, is_whole) = std::mem::take(&mut strand.waited);
+        let program = strand.program.take();
+        self.release_completed(&waited, is_whole, &reply.kind);
+        let mut program = program.expect("a strand does not run twice at a time");
+        let mut call = program.next(reply.reply());
+        run_as(self.process());
+        let mut running = RunningStrand { program: Some(program), starting: None, waited: waited_by(&call) };
+        match &mut call {
+            Call::Finish => {
+                self.strands.remove(&number);
+                return self.outbox.call(&call);
+            }
+            Call::Start(_) => {
+                let Call::Start(program) = std::mem::replace(&mut call, Call::Yield) else { unreachable!("just seen") };
+                running.starting = Some(self.start(program));
+            }
+            Call::Isend(_) | Call::Irecv(_) => {
+                let id = self.add_request();
+                running.starting = Some(id);
+                self.outbox.starts(id);
+                self.outbox.call(&call);
+            }
+            _ => self.outbox.call(&call),
+        }
+        self.strands.insert(number, running);
+    }
+
+    /// Writes the start of a strand, and returns its request.
+    fn start(&mut self, program: Box<dyn Program>) -> RequestId {
+        let (number, id, is_thread) = (self.started, self.add_request(), program.is_thread());
+        self.started += 1;
+        let strand = RunningStrand { program: Some(program), starting: None, waited: Default::default() };
+        self.strands.insert(number, strand);
+        self.write(&|outbox| outbox.strand(number, id, is_thread));
+        id
+    }
+
+    /// Releases the identifiers of requests that a call has completed.
+    fn release_completed(&mut self, waited: &Requests, is_whole: bool, reply: &OwnReplyKind) {
+        if is_whole {
+            waited.iter().for_each(|&id| self.release(id));
+        } else if let OwnReplyKind::Completed(completions) = reply {
+            let done: Requests = completions.iter().filter_map(|of| waited.get(of.index as usize).copied()).collect();
+            done.into_iter().for_each(|id| self.release(id));
         }
     }
 
@@ -150,11 +206,7 @@ impl Connection {
         match call {
             Call::Start(_) => {
                 let Call::Start(program) = std::mem::replace(call, Call::Yield) else { unreachable!("just seen") };
-                let (number, id) = (self.started, self.add_request());
-                self.started += 1;
-                self.strands.insert(number, program);
-                self.write(&|outbox| outbox.strand(number, id));
-                CallAnswer::Started(id)
+                CallAnswer::Started(self.start(program))
             }
             Call::Isend(_) | Call::Irecv(_) => {
                 let id = self.add_request();
@@ -203,12 +255,7 @@ impl Connection {
             self.write(&|outbox| outbox.function(function));
         }
         let answer = self.send(call);
-        let waited: Requests = match call {
-            Call::WaitAll(ids) | Call::Complete(ids) => std::mem::take(ids),
-            Call::WaitAny(ids) | Call::Test { requests: ids, .. } => std::mem::take(ids),
-            _ => Requests::new(),
-        };
-        let whole = matches!(call, Call::WaitAll(_) | Call::Complete(_));
+        let (waited, is_whole) = waited_by(call);
         // The content of the call is dropped here, as the caller expects.
         match std::mem::replace(call, Call::Yield) {
             Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => payloads::done(message.payload),
@@ -233,12 +280,9 @@ impl Connection {
                 self.reply.kind = OwnReplyKind::Started(id);
             }
         }
-        if whole {
-            waited.iter().for_each(|&id| self.release(id));
-        } else if let OwnReplyKind::Completed(completions) = &self.reply.kind {
-            let done: Requests = completions.iter().filter_map(|of| waited.get(of.index as usize).copied()).collect();
-            done.into_iter().for_each(|id| self.release(id));
-        }
+        let kind = std::mem::replace(&mut self.reply.kind, OwnReplyKind::Done);
+        self.release_completed(&waited, is_whole, &kind);
+        self.reply.kind = kind;
         None
     }
 
@@ -272,15 +316,6 @@ extern "C" fn forked() {
     crate::process::run_as_nobody();
 }
 
-/// Prints an error message and ends the process.
-fn refuse(what: &str) -> ! {
-    let line = format!("error: {what}\n");
-    // SAFETY: the text has the stated length.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-    // Exit handlers of the program could call MPI again.
-    end_at_once(1)
-}
-
 /// Connects the process to the simulator as the rank for which it was started. Only the first call has an effect.
 pub fn attach() {
     if !attached() {
@@ -295,14 +330,15 @@ pub fn attached() -> bool {
 
 /// Returns true if the current thread runs the rank's own code, not an MPI function.
 extern "C" fn runs_rank_code() -> bool {
-    current().is_some_and(|p| !p.in_call())
+    threads::is_caller() && current().is_some_and(|p| !p.in_call())
 }
 
 /// Returns the address of the function of virtual time that replaces the function `name` of the C library.
 extern "C" fn replacement_of(name: *const c_char) -> usize {
     // SAFETY: the preloaded library passes a text that ends with a zero byte.
     let name = unsafe { CStr::from_ptr(name) };
-    name.to_str().ok().and_then(replacement).expect("the simulator replaces the function")
+    let found = name.to_str().ok().and_then(|name| sync::find(name).or_else(|| replacement(name)));
+    found.expect("the simulator replaces the function")
 }
 
 /// Registers the functions of virtual time with the preloaded library.
@@ -323,17 +359,40 @@ fn register() {
 /// call connects the process to the simulator.
 #[inline]
 pub fn needs_rank() {
-    if current().is_none() {
-        if IS_CHILD.load(Ordering::Relaxed) {
-            refuse("MPI was called by a second process of a rank: expected one process that calls MPI");
-        }
-        if attached() {
-            refuse("MPI was called by a second thread: expected calls by one thread (MPI_THREAD_FUNNELED)");
-        }
-        attach();
-        // SAFETY: the pointer is not null after `attach`, and the rank's state is never freed.
-        run_as(unsafe { &*ATTACHED.load(Ordering::Acquire) });
+    if current().is_none() || !threads::is_caller() {
+        become_caller();
     }
+}
+
+/// Makes the current thread the one that calls MPI.
+#[cold]
+fn become_caller() {
+    if IS_CHILD.load(Ordering::Relaxed) {
+        refuse("MPI was called by a second process of a rank: expected one process that calls MPI");
+    }
+    let is_first = !attached();
+    attach();
+    // SAFETY: the pointer is not null after `attach`, and the rank's state is never freed.
+    let p = unsafe { &*ATTACHED.load(Ordering::Acquire) };
+    if !is_first {
+        if p.threads.provided.get() < abi::MPI_THREAD_SERIALIZED {
+            refuse(
+                "MPI was called by a second thread: expected calls by one thread, or MPI_Init_thread with \
+                 MPI_THREAD_SERIALIZED",
+            );
+        }
+        if p.in_call() {
+            refuse(&format!(
+                "a second thread called MPI while another thread was in {}: expected calls of one thread at a time \
+                 (MPI_THREAD_SERIALIZED)",
+                p.function.get()
+            ));
+        }
+        threads::take_over(p);
+        p.own_stack.set(own_stack());
+        p.threads.is_main.set(threads::is_main());
+    }
+    run_as(p);
 }
 
 #[cold]
@@ -390,56 +449,10 @@ fn connect() {
     process.clock.set(connection.reply.clock);
     let handle: &'static FiberHandle<'static> = Box::leak(Box::new(FiberHandle::outside(connection)));
     process.set_handle(handle);
+    process.threads.most.set(if setup.has_threads { abi::MPI_THREAD_MULTIPLE } else { abi::MPI_THREAD_SERIALIZED });
     ATTACHED.store(std::ptr::from_ref(process).cast_mut(), Ordering::Release);
     register();
-}
-
-/// Returns the address range of the current thread's stack.
-fn own_stack() -> (usize, usize) {
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let (mut start, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: `pthread_getattr_np` initialises the attributes of the current thread, which are destroyed after use.
-    unsafe {
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
-            libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
-            libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        }
-    }
-    (start as usize, start as usize + size)
-}
-
-/// Returns the number of the MPI library in [`MpiLibrary::ALL`] plus one.
-fn own_library() -> u32 {
-    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the result has room, and its texts are valid while the library is loaded.
-    let path = unsafe {
-        if libc::dladdr(own_library as *const () as *const _, found.as_mut_ptr()) == 0 {
-            return 0;
-        }
-        CStr::from_ptr(found.assume_init().dli_fname).to_string_lossy()
-    };
-    let index = MpiLibrary::ALL.iter().position(|library| path.ends_with(library.file()));
-    index.map_or(0, |index| index as u32 + 1)
-}
-
-/// Waits until a debugger is attached to the process.
-fn wait_for_debugger(rank: Rank) {
-    let process = std::process::id();
-    let line = format!("rank {rank} waits for a debugger: gdb -p {process}\n");
-    let is_traced = || {
-        let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        text.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|number| number.trim() != "0"))
-    };
-    // SAFETY: the text has the stated length. Any process of the user may attach to this one.
-    unsafe {
-        libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY);
-        libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
-    }
-    while !is_traced() {
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    // SAFETY: the debugger stops the process at this signal.
-    unsafe { libc::raise(libc::SIGTRAP) };
+    threads::watch(process);
 }
 
 /// Reports the end of the rank to the simulator. The process then serves one-sided operations until the run ends.
@@ -453,6 +466,9 @@ extern "C" fn ended(code: c_int) {
     let p = connection.process();
     if connection.has_ended {
         return;
+    }
+    if tasks::own_task() != 0 {
+        tasks::refuse_exit(p, code);
     }
     run_as(p);
     // SAFETY: the function has no requirements for a null pointer, which means all streams.

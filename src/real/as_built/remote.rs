@@ -31,6 +31,8 @@ struct RankLink {
     area: Area,
     reader: BoxReader,
     processes: Arc<RankProcesses>,
+    /// Request identifier of the engine for each request identifier of the rank.
+    names: Vec<RequestId>,
     /// Reason why the process can no longer answer.
     lost: Option<ProgramError>,
 }
@@ -111,6 +113,37 @@ impl RankLink {
         answer
     }
 
+    fn named(&self, requests: Requests) -> Requests {
+        requests.into_iter().map(|id| self.name(id)).collect()
+    }
+
+    fn name(&self, id: RequestId) -> RequestId {
+        if id == COMPLETE { COMPLETE } else { self.names.get(id as usize).copied().unwrap_or(COMPLETE) }
+    }
+
+    /// Stores the engine's identifier of the request that the rank's last call has started.
+    fn note_started(&mut self, starting: Option<RequestId>, reply: &Reply<'_>) {
+        if let (Some(id), &ReplyKind::Started(engine)) = (starting, &reply.kind) {
+            let id = id as usize;
+            if self.names.len() <= id {
+                self.names.resize(id + 1, COMPLETE);
+            }
+            self.names[id] = engine;
+        }
+    }
+
+    /// Replaces the rank's request identifiers in `call` by those of the engine.
+    fn translated(&self, call: Call) -> Call {
+        match call {
+            Call::WaitAll(requests) => Call::WaitAll(self.named(requests)),
+            Call::Complete(requests) => Call::Complete(self.named(requests)),
+            Call::WaitAny(requests) => Call::WaitAny(self.named(requests)),
+            Call::Test { requests, which, poll } => Call::Test { requests: self.named(requests), which, poll },
+            Call::Cancel(id) => Call::Cancel(self.name(id)),
+            other => other,
+        }
+    }
+
     /// Returns the call that ends a rank whose process can no longer answer. `function` is the last MPI function.
     fn failure(&self, function: &str) -> Call {
         let mut error = self.lost.clone().unwrap_or_default();
@@ -158,8 +191,6 @@ fn static_name(name: &str) -> &'static str {
 pub struct RemoteProgram {
     link: Arc<Mutex<RankLink>>,
     job: Arc<Job>,
-    /// Request identifier of the engine for each request identifier of the rank.
-    names: Vec<RequestId>,
     /// The rank's identifier of the request that the current call starts.
     starting: Option<RequestId>,
     function: &'static str,
@@ -174,49 +205,16 @@ impl RemoteProgram {
     /// Creates the rank `rank`, whose process uses `area`.
     pub(super) fn new(rank: Rank, area: Area, processes: Arc<RankProcesses>, job: Arc<Job>) -> Self {
         let reader = BoxReader::new(area.outbox(), 0, 0);
-        let link = RankLink { rank, area, reader, processes, lost: None };
-        RemoteProgram {
-            link: Arc::new(Mutex::new(link)),
-            job,
-            names: Vec::new(),
-            starting: None,
-            function: "",
-            has_begun: false,
-        }
-    }
-
-    fn named(&self, requests: Requests) -> Requests {
-        requests.into_iter().map(|id| self.name(id)).collect()
-    }
-
-    fn name(&self, id: RequestId) -> RequestId {
-        if id == COMPLETE { COMPLETE } else { self.names.get(id as usize).copied().unwrap_or(COMPLETE) }
-    }
-
-    /// Replaces the rank's request identifiers in `call` by those of the engine.
-    fn translated(&self, call: Call) -> Call {
-        match call {
-            Call::WaitAll(requests) => Call::WaitAll(self.named(requests)),
-            Call::Complete(requests) => Call::Complete(self.named(requests)),
-            Call::WaitAny(requests) => Call::WaitAny(self.named(requests)),
-            Call::Test { requests, which, poll } => Call::Test { requests: self.named(requests), which, poll },
-            Call::Cancel(id) => Call::Cancel(self.name(id)),
-            other => other,
-        }
+        let link = RankLink { rank, area, reader, processes, names: Vec::new(), lost: None };
+        RemoteProgram { link: Arc::new(Mutex::new(link)), job, starting: None, function: "", has_begun: false }
     }
 }
 
 impl Program for RemoteProgram {
     fn next(&mut self, reply: Reply<'_>) -> Call {
-        if let (Some(id), &ReplyKind::Started(engine)) = (self.starting.take(), &reply.kind) {
-            let id = id as usize;
-            if self.names.len() <= id {
-                self.names.resize(id + 1, COMPLETE);
-            }
-            self.names[id] = engine;
-        }
         let shared = self.link.clone();
         let mut link = lock(&shared);
+        link.note_started(self.starting.take(), &reply);
         if !std::mem::replace(&mut self.has_begun, true) {
             link.wait(0);
             let library = link.area.control().library.load(Ordering::Relaxed);
@@ -230,11 +228,11 @@ impl Program for RemoteProgram {
                     self.starting = Some(id);
                     return call;
                 }
-                Some(FromRank::Strand(number, id)) => {
+                Some(FromRank::Strand(number, id, is_thread)) => {
                     self.starting = Some(id);
-                    return Call::Start(Box::new(RemoteStrand { link: shared.clone(), number, name: self.function }));
+                    return Call::Start(RemoteStrand::boxed(&shared, number, self.function, is_thread));
                 }
-                Some(FromRank::Call(call)) => return self.translated(call),
+                Some(FromRank::Call(call)) => return link.translated(call),
                 Some(FromRank::Ending(text)) => match postcard::from_bytes::<Endings>(&text) {
                     Ok(endings) => self.job.add_endings(endings),
                     Err(_) => link.damaged(),
@@ -290,13 +288,31 @@ struct RemoteStrand {
     link: Arc<Mutex<RankLink>>,
     number: u32,
     name: &'static str,
+    is_thread: bool,
+    /// The rank's identifier of the request that the current call starts.
+    starting: Option<RequestId>,
+}
+
+impl RemoteStrand {
+    fn boxed(link: &Arc<Mutex<RankLink>>, number: u32, name: &'static str, is_thread: bool) -> Box<dyn Program> {
+        Box::new(RemoteStrand { link: link.clone(), number, name, is_thread, starting: None })
+    }
 }
 
 impl Program for RemoteStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         let mut link = lock(&self.link);
+        link.note_started(self.starting.take(), &reply);
         match link.ask(&ToRank::Strand(self.number, reply)) {
-            Some(FromRank::Call(call)) => call,
+            Some(FromRank::Call(call)) => link.translated(call),
+            Some(FromRank::Starts(id, call)) => {
+                self.starting = Some(id);
+                call
+            }
+            Some(FromRank::Strand(number, id, is_thread)) => {
+                self.starting = Some(id);
+                Call::Start(RemoteStrand::boxed(&self.link, number, self.name, is_thread))
+            }
             _ => link.failure(self.name),
         }
     }
@@ -304,6 +320,10 @@ impl Program for RemoteStrand {
 
 impl Describe for RemoteStrand {
     fn position(&self) -> Option<String> {
-        Some(self.name.to_owned())
+        Some(if self.is_thread { format!("thread {}", self.number + 1) } else { self.name.to_owned() })
+    }
+
+    fn is_thread(&self) -> bool {
+        self.is_thread
     }
 }

@@ -32,6 +32,10 @@ pub struct RankSetup {
     pub pipes: Vec<(Rank, [i32; 2])>,
     /// Rank whose process waits for a debugger.
     pub debugged: Option<Rank>,
+    /// True if several threads of a rank may call MPI at a time.
+    pub has_threads: bool,
+    /// Number of cores of each rank.
+    cores_per_rank: u32,
     /// Cost of each block of code in picoseconds; `None`: the code is measured.
     compute: Option<u64>,
     wall: bool,
@@ -58,7 +62,8 @@ pub fn place(job: &Job, rank: Rank) -> String {
     let earlier = job.sites[..rank as usize].iter().filter(|other| **other == site).count() as u32;
     // The second hardware threads of the cores follow all the first ones.
     let thread = earlier % (processors / shape.cores_in_node() as u32).max(1);
-    format!("node{} {processors} {} 1", site.node, thread * shape.cores_in_node() as u32 + first)
+    let count = job.options.cores_per_rank;
+    format!("node{} {processors} {} {count}", site.node, thread * shape.cores_in_node() as u32 + first)
 }
 
 /// Output of a rank in a process of its own. The process writes to its own streams.
@@ -86,6 +91,8 @@ impl RankSetup {
             states_buffers: false,
             pipes: Vec::new(),
             debugged: options.debugged,
+            has_threads: false,
+            cores_per_rank: options.cores_per_rank,
             compute,
             wall: options.clock == HostClock::Wall,
             unbuffered: options.buffering == Buffering::None,
@@ -141,6 +148,7 @@ impl RankSetup {
             most_data: self.most_data,
             // Guards of heap blocks need the loader.
             checks: Checks { heap: false, ..self.checks },
+            cores_per_rank: self.cores_per_rank,
             ..JobOptions::default()
         };
         let program = |&ranks: &u32| JobProgram {

@@ -1,7 +1,7 @@
 //! Messages between the process of a rank and the simulator. Numbers are little-endian in shared memory, and a sequence
 //! is preceded by its length.
 
-use mcpsim_core::rank::{Call, Completion, Message, Reply, ReplyKind, RequestId, Served};
+use mcpsim_core::rank::{Call, Completion, Message, Reply, ReplyKind, RequestId, Requests, Served};
 use mcpsim_core::units::SimTime;
 
 /// Message of the process of a rank.
@@ -11,8 +11,8 @@ pub enum FromRank {
     Function(String),
     /// A call that starts a request. The number is the rank's identifier of the request.
     Starts(RequestId, Call),
-    /// A call that starts a strand and a request, with the numbers of both.
-    Strand(u32, RequestId),
+    /// A call that starts a strand and a request, with the numbers of both, and whether the strand is a thread.
+    Strand(u32, RequestId, bool),
     /// Any other call, with the rank's identifiers of requests.
     Call(Call),
     /// Answers to a message in the service context.
@@ -75,4 +75,13 @@ pub enum Received {
     Strand(u32, OwnReply),
     Serve(Served),
     End,
+}
+
+/// Returns the requests of a call, and whether the call completes all of them.
+pub fn waited_by(call: &Call) -> (Requests, bool) {
+    match call {
+        Call::WaitAll(ids) | Call::Complete(ids) => (ids.clone(), true),
+        Call::WaitAny(ids) | Call::Test { requests: ids, .. } => (ids.clone(), false),
+        _ => (Requests::new(), false),
+    }
 }

@@ -114,10 +114,11 @@ impl BoxWriter {
     }
 
     /// Writes a call that starts the strand `number` and the request `id`.
-    pub fn strand(&mut self, number: u32, id: RequestId) {
+    pub fn strand(&mut self, number: u32, id: RequestId, is_thread: bool) {
         self.u8(102);
         self.u32(number);
         self.u32(id);
+        self.u8(u8::from(is_thread));
     }
 
     /// Writes answers to a message in the service context.

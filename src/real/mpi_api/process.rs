@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ffi::c_int;
 use std::ops::Deref;
 use std::rc::Rc;
 
@@ -63,8 +64,21 @@ pub struct MpiProcess {
     buffers: RefCell<FxHashMap<usize, u32>>,
     /// Call that created each MPI object, by handle of the object. The map is empty unless leaks are checked.
     pub makers: RefCell<HashMap<Handle, String>>,
+    /// Support of threads.
+    pub threads: ThreadLevels,
     /// Function and arguments of the collective that the rank is calling, if the check of MPI calls is enabled.
     pub compared: RefCell<Option<(&'static str, ComparedArguments)>>,
+}
+
+/// Support of threads (MPI-3.1, section 12.4).
+#[derive(Debug)]
+pub struct ThreadLevels {
+    /// Greatest level that the execution of the rank supports.
+    pub most: Cell<c_int>,
+    /// Level that MPI_Init_thread has provided.
+    pub provided: Cell<c_int>,
+    /// True if the current thread has called MPI_Init.
+    pub is_main: Cell<bool>,
 }
 
 impl Deref for MpiProcess {
@@ -110,6 +124,11 @@ unsafe impl Interface for MpiProcess {
             buffer: Cell::new((std::ptr::null_mut(), 0)),
             buffers: RefCell::default(),
             makers: RefCell::default(),
+            threads: ThreadLevels {
+                most: Cell::new(abi::MPI_THREAD_FUNNELED),
+                provided: Cell::new(abi::MPI_THREAD_SINGLE),
+                is_main: Cell::new(true),
+            },
             compared: RefCell::default(),
         };
         if made.job.options.checks.leaks {

@@ -47,6 +47,9 @@ impl Process {
         if handle.asks() {
             let charge = self.take_charge();
             if charge > SimSpan::ZERO {
+                if self.timer.is_crowded() {
+                    self.wait_for_core(handle, charge);
+                }
                 handle.call(self.charged_block(charge), |_| ());
             }
         }

@@ -149,6 +149,8 @@ pub struct JobOptions {
     pub start: StartMethod,
     /// Rank whose process waits for a debugger.
     pub debugged: Option<Rank>,
+    /// Number of cores of each rank.
+    pub cores_per_rank: u32,
 }
 
 impl Default for JobOptions {
@@ -164,6 +166,7 @@ impl Default for JobOptions {
             ranks_as: RanksAs::default(),
             start: StartMethod::default(),
             debugged: None,
+            cores_per_rank: 1,
         }
     }
 }

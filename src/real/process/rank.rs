@@ -12,6 +12,7 @@ use super::clib::Variables;
 use super::crash::{self, CrashContext, FaultInCall, RemoteAccess};
 use super::job::{ComputeMode, Job, JobProgram};
 use super::polling::Polls;
+use super::team;
 use super::timer::Timer;
 use crate::loader::{self, Image, Instance, InstanceId, SavedRuntime};
 use mcpsim_core::rank::{Call, Called, FailureKind, FiberHandle, Message, ProgramError, Rank, Served};
@@ -79,6 +80,8 @@ pub struct Process {
     pub own_stack: Cell<(usize, usize)>,
     /// Total time that idle detection made the rank idle although the rank then left its polling loop by itself.
     pub in_vain: Cell<SimSpan>,
+    /// Times from which the cores of the rank are free, if the rank may have more threads than cores.
+    pub(super) cores: RefCell<Vec<SimTime>>,
     /// True after the rank has crashed.
     pub crashing: Cell<bool>,
     /// Last fault within an MPI function for which mcpsim called a handler of the program.
@@ -223,6 +226,7 @@ impl Process {
             here: Cell::new([0; 3]),
             came_with: Cell::new([0; 5]),
             computed: Cell::new(SimSpan::ZERO),
+            cores: RefCell::default(),
             job,
         }
     }
@@ -285,7 +289,12 @@ impl Process {
     #[inline]
     pub fn start_timer(&self) {
         match self.job.options.compute {
-            ComputeMode::Measure => self.timer.start(),
+            ComputeMode::Measure => {
+                self.timer.start();
+                if self.timer.is_shared() {
+                    team::begin(self);
+                }
+            }
             ComputeMode::Skip => {}
             ComputeMode::Fixed(_) => self.timer.set_running(),
         }
@@ -312,6 +321,7 @@ impl Process {
         let measured = self.timer.take();
         let charged = self.charged.replace(SimSpan::ZERO);
         let block = if measured == 0 { charged } else { charged + self.job.scaled(self.rank, measured) };
+        let block = if self.timer.is_shared() { team::settle(self, block) } else { block };
         self.block.set(block);
         self.computed.set(self.computed.get() + block);
         block
@@ -344,7 +354,7 @@ impl Process {
     }
 
     /// Returns the cost of the current local execution block.
-    fn block_so_far(&self) -> SimSpan {
+    pub(super) fn block_so_far(&self) -> SimSpan {
         let running = match self.job.options.compute {
             ComputeMode::Measure => self.job.scaled(self.rank, self.timer.peek()),
             ComputeMode::Skip | ComputeMode::Fixed(_) => SimSpan::ZERO,

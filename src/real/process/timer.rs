@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use crate::process::job::HostClock;
 
 /// Maximum wall time in ns of a local execution block whose cost is its wall time.
-const SHORT: u64 = 10_000;
+pub(super) const SHORT: u64 = 10_000;
 /// Maximum age in ns of the last reading of the CPU time at the start of a local execution block. If the reading is
 /// older, the CPU time is read again, because time that the thread did not run before the block is not part of the
 /// block. The constant bounds the error if the thread did not run just before the start of the block.
@@ -68,6 +68,10 @@ impl Reading {
 #[derive(Debug)]
 pub struct Timer {
     clock: HostClock,
+    /// The rank has further threads, whose time counts too.
+    is_shared: Cell<bool>,
+    /// The rank may have more threads than cores.
+    is_crowded: Cell<bool>,
     /// Time in ns that starting and stopping the timer adds to a measurement.
     overhead: u64,
     /// Wall time in ns at the start of the current local execution block, or 0 while the timer is stopped.
@@ -79,7 +83,14 @@ pub struct Timer {
 impl Timer {
     /// Creates a stopped timer.
     pub fn new(clock: HostClock, overhead: u64) -> Self {
-        Timer { clock, overhead, started: Cell::new(0), measured: Cell::new(0) }
+        Timer {
+            clock,
+            is_shared: Cell::new(false),
+            is_crowded: Cell::new(false),
+            overhead,
+            started: Cell::new(0),
+            measured: Cell::new(0),
+        }
     }
 
     /// Starts a local execution block.
@@ -97,6 +108,33 @@ impl Timer {
         if started != 0 {
             self.end(started, wall());
         }
+    }
+
+    /// Notes that the rank has further threads.
+    pub fn share(&self) {
+        self.is_shared.set(true);
+    }
+
+    /// Returns true if the rank has further threads.
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.is_shared.get()
+    }
+
+    /// Notes that the rank may have more threads than cores.
+    pub fn crowd(&self) {
+        self.is_crowded.set(true);
+    }
+
+    /// Returns true if the rank may have more threads than cores.
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.is_crowded.get()
+    }
+
+    /// Ends the current local execution block, which is not measured.
+    pub fn abandon(&self) {
+        self.started.set(0);
     }
 
     /// Returns true if a local execution block has started and not ended.
@@ -186,9 +224,16 @@ pub fn overhead() -> u64 {
     all[all.len() / 2]
 }
 
+/// Returns the CPU time in ns of the thread with the number `thread` in the system, if the thread exists.
+pub(super) fn cpu_time_of(thread: i32) -> Option<u64> {
+    // The number of a thread and the kind of its clock, as the system defines them.
+    let id = (!thread << 3) | 6;
+    Some(read(id)).filter(|&time| time > 0)
+}
+
 /// Returns the wall time in ns. The returned wall time is never 0.
 #[inline]
-fn wall() -> u64 {
+pub(super) fn wall() -> u64 {
     read(libc::CLOCK_MONOTONIC).max(1)
 }
 

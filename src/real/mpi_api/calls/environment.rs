@@ -15,16 +15,17 @@ fn begin(p: &MpiProcess, required: c_int, provided: *mut c_int) -> error::MpiRes
         "MPI_Init was called a second time: expected once".to_owned()
     })?;
     p.stage.set(RankStage::Initialised);
+    p.threads.provided.set(required.min(p.threads.most.get()));
     if !provided.is_null() {
         // SAFETY: MPI requires the program to pass a valid result pointer, and the pointer is not null.
-        unsafe { *provided = required.min(abi::MPI_THREAD_FUNNELED) };
+        unsafe { *provided = p.threads.provided.get() };
     }
     Ok(())
 }
 
 mpi_functions! {
     fn MPI_Init(p; _argc: *mut c_int, _argv: *mut *mut *mut c_char) {
-        begin(p, 0, std::ptr::null_mut())
+        begin(p, abi::MPI_THREAD_FUNNELED, std::ptr::null_mut())
     }
     fn MPI_Init_thread(p; _argc: *mut c_int, _argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) {
         begin(p, required, provided)
@@ -45,12 +46,12 @@ mpi_functions! {
     fn MPI_Abort(p; _comm: Handle, errorcode: c_int) {
         p.fail(FailureKind::Aborted { code: errorcode }, String::new())
     }
-    fn MPI_Query_thread(_p; provided: *mut c_int) {
-        *provided = abi::MPI_THREAD_FUNNELED;
+    fn MPI_Query_thread(p; provided: *mut c_int) {
+        *provided = p.threads.provided.get();
         Ok(())
     }
-    fn MPI_Is_thread_main(_p; flag: *mut c_int) {
-        *flag = 1;
+    fn MPI_Is_thread_main(p; flag: *mut c_int) {
+        *flag = c_int::from(p.threads.is_main.get());
         Ok(())
     }
     fn MPI_Get_version(_p; version: *mut c_int, subversion: *mut c_int) {

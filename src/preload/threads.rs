@@ -1,0 +1,240 @@
+//! Threads of a rank: the MPI library learns when they start and end.
+//!
+//! The MPI library registers its functions when the process becomes a rank.
+
+use std::arch::naked_asm;
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use crate::clocks::{BUSY, interposed, own, runs_rank_code};
+use crate::next::{call_next, next};
+
+/// Functions of the MPI library, as in `src/real/as_built/threads.rs`.
+#[repr(C)]
+pub struct RegisteredHooks {
+    created: extern "C" fn(usize) -> ThreadValue,
+    started: extern "C" fn(ThreadValue, usize, c_int),
+    begun: extern "C" fn(ThreadValue, usize),
+    ended: extern "C" fn(),
+    joins: extern "C" fn(usize),
+    joined: extern "C" fn(usize),
+    region: extern "C" fn(),
+}
+
+/// Value that the MPI library gives a thread.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct ThreadValue([u64; 2]);
+
+static HOOKS: AtomicPtr<RegisteredHooks> = AtomicPtr::new(std::ptr::null_mut());
+/// Key whose destructor reports the end of a thread, plus one.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+fn hooks() -> Option<&'static RegisteredHooks> {
+    // SAFETY: the MPI library registers functions that it never unloads.
+    unsafe { HOOKS.load(Ordering::Acquire).as_ref() }
+}
+
+/// Registers the functions of the MPI library. It calls this function when the process becomes a rank.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcpsim_register_threads(hooks: *mut RegisteredHooks) {
+    let mut key = 0;
+    // SAFETY: the result has room.
+    if unsafe { libc::pthread_key_create(&mut key, Some(ended)) } == 0 {
+        KEY.store(key + 1, Ordering::Release);
+    }
+    HOOKS.store(hooks, Ordering::Release);
+}
+
+/// Code and argument of a thread, and the value that the MPI library gives it.
+struct StartedThread {
+    routine: usize,
+    argument: *mut c_void,
+    value: ThreadValue,
+}
+
+/// Code and argument of a thread in the registers in which [`enter`] finds them.
+#[repr(C)]
+struct FirstCall {
+    routine: usize,
+    argument: *mut c_void,
+}
+
+/// First function of each thread. It leaves its stack to the code of the thread.
+#[unsafe(naked)]
+unsafe extern "C" fn enter(start: *mut c_void) -> *mut c_void {
+    naked_asm!("push rdi", "call {open}", "pop rdi", "mov rdi, rdx", "jmp rax", open = sym open)
+}
+
+unsafe extern "C" fn open(start: *mut c_void) -> FirstCall {
+    // SAFETY: `pthread_create` passes a value of this type, which the thread owns.
+    let StartedThread { routine, argument, value } = *unsafe { Box::from_raw(start.cast::<StartedThread>()) };
+    if let (Some(hooks), key @ 1..) = (hooks(), KEY.load(Ordering::Acquire)) {
+        // SAFETY: the key exists.
+        unsafe {
+            (hooks.begun)(value, libc::pthread_self() as usize);
+            libc::pthread_setspecific(key - 1, hooks as *const RegisteredHooks as *const c_void);
+        }
+    }
+    FirstCall { routine, argument }
+}
+
+unsafe extern "C" fn ended(_: *mut c_void) {
+    if let Some(hooks) = hooks() {
+        (hooks.ended)();
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+) -> c_int {
+    type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+    let mut call: (Routine, *mut c_void) = (routine, argument);
+    let mut value = None;
+    if let Some(hooks) = hooks() {
+        let own = (hooks.created)(routine as *const () as usize);
+        let start = Box::new(StartedThread { routine: routine as *const () as usize, argument, value: own });
+        call = (enter, Box::into_raw(start).cast());
+        value = Some((hooks, own));
+    }
+    // SAFETY: the function has this signature, and the caller passes valid arguments.
+    unsafe {
+        let code = call_next!(c"pthread_create"(
+            thread => *mut libc::pthread_t, attributes => *const libc::pthread_attr_t,
+            call.0 => Routine, call.1 => *mut c_void) -> c_int);
+        if let Some((hooks, own)) = value {
+            (hooks.started)(own, if code == 0 { *thread as usize } else { 0 }, code);
+        }
+        code
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    if let Some(hooks) = hooks() {
+        (hooks.joins)(thread as usize);
+    }
+    // SAFETY: as in `pthread_create`.
+    let code = unsafe { call_next!(c"pthread_join"(thread => libc::pthread_t, result => *mut *mut c_void) -> c_int) };
+    if let (0, Some(hooks)) = (code, hooks()) {
+        (hooks.joined)(thread as usize);
+    }
+    code
+}
+
+/// True if threads have clocks of their own, so that the MPI library replaces locks and waits.
+static IS_MANAGED: AtomicBool = AtomicBool::new(false);
+
+/// Makes the MPI library replace locks and waits.
+#[unsafe(no_mangle)]
+pub extern "C" fn mcpsim_manage_threads() {
+    IS_MANAGED.store(true, Ordering::Release);
+}
+
+interposed! {
+    if IS_MANAGED.load(Ordering::Acquire);
+    pthread_mutex_lock(mutex: *mut c_void) -> c_int;
+    pthread_mutex_trylock(mutex: *mut c_void) -> c_int;
+    pthread_mutex_unlock(mutex: *mut c_void) -> c_int;
+    pthread_cond_wait(condition: *mut c_void, mutex: *mut c_void) -> c_int;
+    pthread_cond_timedwait(condition: *mut c_void, mutex: *mut c_void, until: *const libc::timespec) -> c_int;
+    pthread_cond_clockwait(condition: *mut c_void, mutex: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+    pthread_cond_signal(condition: *mut c_void) -> c_int;
+    pthread_cond_broadcast(condition: *mut c_void) -> c_int;
+    pthread_barrier_wait(barrier: *mut c_void) -> c_int;
+    pthread_rwlock_rdlock(lock: *mut c_void) -> c_int;
+    pthread_rwlock_wrlock(lock: *mut c_void) -> c_int;
+    pthread_rwlock_unlock(lock: *mut c_void) -> c_int;
+    sem_wait(semaphore: *mut c_void) -> c_int;
+    sem_trywait(semaphore: *mut c_void) -> c_int;
+    sem_post(semaphore: *mut c_void) -> c_int;
+    sched_yield() -> c_int;
+}
+
+/// Path of the OpenMP library that the process has loaded, for a library that a program has opened itself.
+unsafe extern "C" fn find_runtime(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
+    // SAFETY: the dynamic linker passes valid objects, and `to` is the location of the result.
+    unsafe {
+        let name = (*object).dlpi_name;
+        if name.is_null() || !CStr::from_ptr(name).to_bytes().windows(7).any(|part| part == b"libgomp") {
+            return 0;
+        }
+        *to.cast::<*mut c_void>() = libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+    }
+    1
+}
+
+/// Returns the function `name` of the OpenMP library.
+fn of_runtime(known: &AtomicUsize, name: &CStr) -> usize {
+    match next(known, name) {
+        0 => {
+            let mut library: *mut c_void = std::ptr::null_mut();
+            // SAFETY: the callback gets the location of a pointer, and the name ends with a zero byte.
+            let found = unsafe {
+                libc::dl_iterate_phdr(Some(find_runtime), (&raw mut library).cast());
+                if library.is_null() { 0 } else { libc::dlsym(library, name.as_ptr()) as usize }
+            };
+            known.store(found, Ordering::Relaxed);
+            found
+        }
+        found => found,
+    }
+}
+
+fn at_region() {
+    if let Some(hooks) = hooks() {
+        (hooks.region)();
+    }
+}
+
+/// Function of the OpenMP library: a region, its argument, and at most six whole numbers.
+type RegionFunction = unsafe extern "C" fn(usize, *mut c_void, usize, usize, usize, usize, usize, usize);
+
+macro_rules! parallel {
+    ($($name:ident)*) => {
+        $(
+            /// Runs a parallel region of OpenMP. All threads of the rank meet at its start and end.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, clippy::too_many_arguments)]
+            pub unsafe extern "C" fn $name(
+                region: usize,
+                argument: *mut c_void,
+                a: usize,
+                b: usize,
+                c: usize,
+                d: usize,
+                e: usize,
+                f: usize,
+            ) {
+                static NEXT: AtomicUsize = AtomicUsize::new(0);
+                let name = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => unreachable!(),
+                };
+                let function = of_runtime(&NEXT, name);
+                assert!(function != 0, "the library of OpenMP has no {name:?}");
+                at_region();
+                // SAFETY: the function has these arguments. Functions with fewer numbers ignore the others.
+                unsafe { std::mem::transmute::<usize, RegionFunction>(function)(region, argument, a, b, c, d, e, f) };
+                at_region();
+            }
+        )*
+    };
+}
+
+parallel! {
+    GOMP_parallel
+    GOMP_parallel_sections
+    GOMP_parallel_loop_static
+    GOMP_parallel_loop_dynamic
+    GOMP_parallel_loop_guided
+    GOMP_parallel_loop_runtime
+    GOMP_parallel_loop_nonmonotonic_dynamic
+    GOMP_parallel_loop_nonmonotonic_guided
+    GOMP_parallel_loop_nonmonotonic_runtime
+    GOMP_parallel_loop_maybe_nonmonotonic_runtime
+}

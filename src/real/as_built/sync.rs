@@ -1,0 +1,407 @@
+//! Locks, conditions, barriers and semaphores of threads with clocks of their own. A thread that must wait suspends itself
+//! in the engine, and the thread that ends the wait resumes it at its own virtual time.
+//!
+//! The objects of the C library have their true state at any time. Waiting threads are listed here by the address of the
+//! object. An object is granted in the order of the virtual times of the requests, then of the numbers of threads.
+#![allow(unsafe_code)]
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mcpsim_core::rank::{
+    Buffer, Call, Describe, Pattern, Program, Reply, RequestId, Requests, SERVICE, Source, THREAD_WAIT, TagPattern,
+};
+use mcpsim_core::units::{Bytes, SimSpan, SimTime};
+
+use super::tasks::{in_function, own_task};
+use crate::mpi_api::MpiProcess;
+use crate::process::{Function, current_as};
+
+/// Objects for which threads wait, by address.
+static OBJECTS: Mutex<Option<HashMap<usize, SyncObject>>> = Mutex::new(None);
+
+/// Seconds from 1970 to the start of each run, as in `process/clib`.
+const EPOCH_SECONDS: i64 = 946_684_800;
+/// Longest wait in ps.
+const MOST_WAIT: u64 = 1 << 60;
+
+#[derive(Clone, Copy)]
+struct WaitingThread {
+    since: SimTime,
+    task: u32,
+    request: RequestId,
+}
+
+#[derive(Default)]
+struct SyncObject {
+    waiting: Vec<WaitingThread>,
+    /// Threads to which the object is granted and that have not continued yet.
+    granted: Vec<u32>,
+}
+
+fn objects() -> MutexGuard<'static, Option<HashMap<usize, SyncObject>>> {
+    OBJECTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Calls `body` with the state of the object at `address`.
+fn with<T>(address: usize, body: impl FnOnce(&mut SyncObject) -> T) -> T {
+    let mut all = objects();
+    let all = all.get_or_insert_default();
+    let result = body(all.entry(address).or_default());
+    if all.get(&address).is_some_and(|object| object.waiting.is_empty() && object.granted.is_empty()) {
+        all.remove(&address);
+    }
+    result
+}
+
+fn own_rank() -> &'static MpiProcess {
+    // SAFETY: the preloaded library calls these functions only in threads of the rank, whose state is an `MpiProcess`.
+    unsafe { current_as::<MpiProcess>() }.expect("the thread runs code of the rank")
+}
+
+/// Lists the current thread as waiting for the object at `address`, since the virtual time `since`. Returns the request
+/// whose cancellation ends the wait: a receive in the service context, which no message matches.
+fn enlist(p: &MpiProcess, address: usize, since: SimTime) -> RequestId {
+    let pattern = Pattern {
+        from: Source::Rank(p.rank),
+        context: SERVICE,
+        tag: TagPattern::Tag(THREAD_WAIT),
+        capacity: Bytes::ZERO,
+        buffer: Buffer::NONE,
+    };
+    let request = p.call_start(Call::Irecv(pattern));
+    with(address, |object| object.waiting.push(WaitingThread { since, task: own_task(), request }));
+    request
+}
+
+fn suspend(p: &MpiProcess, request: RequestId) {
+    p.complete(Requests::from_slice(&[request]));
+}
+
+/// Removes and returns the thread that has waited longest for the object at `address`.
+fn first(address: usize) -> Option<WaitingThread> {
+    with(address, |object| {
+        let order = |&index: &usize| (object.waiting[index].since, object.waiting[index].task);
+        let index = (0..object.waiting.len()).min_by_key(order)?;
+        Some(object.waiting.remove(index))
+    })
+}
+
+fn resume(p: &MpiProcess, thread: WaitingThread) {
+    p.call_done(Call::Cancel(thread.request));
+}
+
+/// An object that several threads acquire.
+struct Acquired<'a> {
+    address: usize,
+    /// Acquires the object. Returns `None` if the object is not free.
+    attempt: &'a dyn Fn() -> Option<c_int>,
+    /// Number of threads that could acquire the object now.
+    free: usize,
+}
+
+impl Acquired<'_> {
+    /// Acquires the object, unless it is granted to other threads.
+    fn try_now(&self) -> Option<c_int> {
+        let is_free =
+            with(self.address, |object| object.granted.contains(&own_task()) || object.granted.len() < self.free);
+        let code = if is_free { (self.attempt)() } else { None };
+        with(self.address, |object| object.granted.retain(|&task| task != own_task()));
+        code
+    }
+}
+
+/// Acquires an object. `of` returns its present state.
+fn acquire<'a>(p: &MpiProcess, of: impl Fn() -> Acquired<'a>) -> c_int {
+    p.wait_for_own_time();
+    let since = p.clock.get();
+    loop {
+        let object = of();
+        if let Some(code) = object.try_now() {
+            return code;
+        }
+        let request = enlist(p, object.address, since);
+        suspend(p, request);
+    }
+}
+
+/// Acquires an object, if it is free. A failure costs one poll.
+fn try_acquire(p: &MpiProcess, busy: c_int, object: &Acquired<'_>) -> c_int {
+    p.wait_for_own_time();
+    object.try_now().unwrap_or_else(|| {
+        p.failed_poll();
+        busy
+    })
+}
+
+/// Grants the object at `address`, which has become free, to the first waiting thread.
+fn grant(p: &MpiProcess, address: usize) {
+    if let Some(thread) = first(address) {
+        with(address, |object| object.granted.push(thread.task));
+        resume(p, thread);
+    }
+}
+
+fn resume_all(p: &MpiProcess, address: usize) {
+    while let Some(thread) = first(address) {
+        resume(p, thread);
+    }
+}
+
+/// An object that one thread can have.
+fn one(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
+    Acquired { address, attempt, free: 1 }
+}
+
+/// An object that any number of threads can have.
+fn all(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
+    Acquired { address, attempt, free: usize::MAX }
+}
+
+fn unless(code: c_int, busy: c_int) -> Option<c_int> {
+    Some(code).filter(|&code| code != busy)
+}
+
+type Mutexes = *mut libc::pthread_mutex_t;
+type Conditions = *mut libc::pthread_cond_t;
+type Locks = *mut libc::pthread_rwlock_t;
+type Semaphores = *mut libc::sem_t;
+
+unsafe extern "C" fn mutex_lock(mutex: Mutexes) -> c_int {
+    // SAFETY: the program passes a valid object; so in the functions below.
+    let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
+    in_function(own_rank(), "pthread_mutex_lock", |p| acquire(p, || one(mutex as usize, &attempt)))
+}
+
+unsafe extern "C" fn mutex_trylock(mutex: Mutexes) -> c_int {
+    // SAFETY: see `mutex_lock`.
+    let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
+    in_function(own_rank(), "pthread_mutex_trylock", |p| try_acquire(p, libc::EBUSY, &one(mutex as usize, &attempt)))
+}
+
+fn unlock(p: &MpiProcess, mutex: Mutexes) -> c_int {
+    // SAFETY: see `mutex_lock`.
+    let code = unsafe { libc::pthread_mutex_unlock(mutex) };
+    if code == 0 {
+        grant(p, mutex as usize);
+    }
+    code
+}
+
+unsafe extern "C" fn mutex_unlock(mutex: Mutexes) -> c_int {
+    in_function(own_rank(), "pthread_mutex_unlock", |p| {
+        p.wait_for_own_time();
+        unlock(p, mutex)
+    })
+}
+
+unsafe extern "C" fn cond_wait(condition: Conditions, mutex: Mutexes) -> c_int {
+    in_function(own_rank(), "pthread_cond_wait", |p| {
+        p.wait_for_own_time();
+        let request = enlist(p, condition as usize, p.clock.get());
+        unlock(p, mutex);
+        suspend(p, request);
+        lock_again(p, mutex)
+    })
+}
+
+fn lock_again(p: &MpiProcess, mutex: Mutexes) -> c_int {
+    // SAFETY: see `mutex_lock`.
+    let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
+    acquire(p, || one(mutex as usize, &attempt))
+}
+
+/// A strand that ends after a time.
+struct Timeout(Option<SimSpan>);
+
+impl Program for Timeout {
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        self.0.take().map_or(Call::Finish, Call::Compute)
+    }
+}
+
+impl Describe for Timeout {}
+
+/// Returns the time from now to the point in time `until` of a clock of the C library.
+fn time_left(p: &MpiProcess, until: &libc::timespec) -> SimSpan {
+    // Clocks other than those of real time show the time since the start of the run.
+    let seconds = if until.tv_sec >= EPOCH_SECONDS { until.tv_sec - EPOCH_SECONDS } else { until.tv_sec };
+    let nanoseconds = seconds.saturating_mul(1_000_000_000).saturating_add(until.tv_nsec).max(0);
+    let until = SimSpan::from_ps((nanoseconds as u64).saturating_mul(1000).min(MOST_WAIT));
+    until.saturating_sub(p.clock.get().since(SimTime::ZERO))
+}
+
+unsafe extern "C" fn cond_timedwait(condition: Conditions, mutex: Mutexes, until: *const libc::timespec) -> c_int {
+    // SAFETY: the program passes a valid time.
+    let until = unsafe { *until };
+    in_function(own_rank(), "pthread_cond_timedwait", |p| {
+        p.wait_for_own_time();
+        let address = condition as usize;
+        let request = enlist(p, address, p.clock.get());
+        let timer = p.call_start(Call::Start(Box::new(Timeout(Some(time_left(p, &until))))));
+        unlock(p, mutex);
+        let both = Requests::from_slice(&[request, timer]);
+        let first = p.call_completed(Call::WaitAny(both), |completions| completions[0].index);
+        let mut code = 0;
+        if first == 1 {
+            let count = with(address, |object| {
+                let before = object.waiting.len();
+                object.waiting.retain(|thread| thread.request != request);
+                before - object.waiting.len()
+            });
+            if count > 0 {
+                p.call_done(Call::Cancel(request));
+                code = libc::ETIMEDOUT;
+            }
+            suspend(p, request);
+        }
+        match lock_again(p, mutex) {
+            0 => code,
+            failed => failed,
+        }
+    })
+}
+
+unsafe extern "C" fn cond_clockwait(
+    condition: Conditions,
+    mutex: Mutexes,
+    _clock: libc::clockid_t,
+    until: *const libc::timespec,
+) -> c_int {
+    // SAFETY: the caller passes valid arguments.
+    unsafe { cond_timedwait(condition, mutex, until) }
+}
+
+unsafe extern "C" fn cond_signal(condition: Conditions) -> c_int {
+    in_function(own_rank(), "pthread_cond_signal", |p| {
+        p.wait_for_own_time();
+        if let Some(thread) = first(condition as usize) {
+            resume(p, thread);
+        }
+        0
+    })
+}
+
+unsafe extern "C" fn cond_broadcast(condition: Conditions) -> c_int {
+    in_function(own_rank(), "pthread_cond_broadcast", |p| {
+        p.wait_for_own_time();
+        resume_all(p, condition as usize);
+        0
+    })
+}
+
+/// Position of the number of threads in a barrier of the GNU C library.
+const COUNT: usize = 2;
+
+unsafe extern "C" fn barrier_wait(barrier: *mut libc::pthread_barrier_t) -> c_int {
+    // SAFETY: the program passes a barrier, which has this number.
+    let count = unsafe { *barrier.cast::<u32>().add(COUNT) } as usize;
+    in_function(own_rank(), "pthread_barrier_wait", |p| {
+        p.wait_for_own_time();
+        if with(barrier as usize, |object| object.waiting.len()) + 1 < count {
+            let request = enlist(p, barrier as usize, p.clock.get());
+            suspend(p, request);
+            return 0;
+        }
+        resume_all(p, barrier as usize);
+        libc::PTHREAD_BARRIER_SERIAL_THREAD
+    })
+}
+
+fn sem_attempt(semaphore: Semaphores) -> Option<c_int> {
+    // SAFETY: see `mutex_lock`. The location of the error number belongs to the thread.
+    unsafe {
+        let code = libc::sem_trywait(semaphore);
+        Some(code).filter(|&code| code == 0 || *libc::__errno_location() != libc::EAGAIN)
+    }
+}
+
+fn units(semaphore: Semaphores, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
+    let mut free = 0;
+    // SAFETY: see `mutex_lock`. The result has room.
+    unsafe { libc::sem_getvalue(semaphore, &mut free) };
+    Acquired { address: semaphore as usize, attempt, free: free.max(0) as usize }
+}
+
+unsafe extern "C" fn sem_wait(semaphore: Semaphores) -> c_int {
+    let attempt = || sem_attempt(semaphore);
+    in_function(own_rank(), "sem_wait", |p| acquire(p, || units(semaphore, &attempt)))
+}
+
+unsafe extern "C" fn sem_trywait(semaphore: Semaphores) -> c_int {
+    let attempt = || sem_attempt(semaphore);
+    let code = in_function(own_rank(), "sem_trywait", |p| try_acquire(p, -libc::EAGAIN, &units(semaphore, &attempt)));
+    if code == -libc::EAGAIN {
+        // SAFETY: the location belongs to the thread.
+        unsafe { *libc::__errno_location() = libc::EAGAIN };
+        return -1;
+    }
+    code
+}
+
+unsafe extern "C" fn sem_post(semaphore: Semaphores) -> c_int {
+    in_function(own_rank(), "sem_post", |p| {
+        p.wait_for_own_time();
+        // SAFETY: see `mutex_lock`.
+        let code = unsafe { libc::sem_post(semaphore) };
+        grant(p, semaphore as usize);
+        code
+    })
+}
+
+unsafe extern "C" fn read_lock(lock: Locks) -> c_int {
+    // SAFETY: see `mutex_lock`.
+    let attempt = || unless(unsafe { libc::pthread_rwlock_tryrdlock(lock) }, libc::EBUSY);
+    in_function(own_rank(), "pthread_rwlock_rdlock", |p| acquire(p, || all(lock as usize, &attempt)))
+}
+
+unsafe extern "C" fn write_lock(lock: Locks) -> c_int {
+    // SAFETY: see `mutex_lock`.
+    let attempt = || unless(unsafe { libc::pthread_rwlock_trywrlock(lock) }, libc::EBUSY);
+    in_function(own_rank(), "pthread_rwlock_wrlock", |p| acquire(p, || all(lock as usize, &attempt)))
+}
+
+unsafe extern "C" fn release_lock(lock: Locks) -> c_int {
+    in_function(own_rank(), "pthread_rwlock_unlock", |p| {
+        p.wait_for_own_time();
+        // SAFETY: see `mutex_lock`.
+        let code = unsafe { libc::pthread_rwlock_unlock(lock) };
+        // Several readers may continue. Those that do not get the lock wait again, in their former order.
+        resume_all(p, lock as usize);
+        code
+    })
+}
+
+unsafe extern "C" fn sched_yield() -> c_int {
+    in_function(own_rank(), "sched_yield", |p| {
+        p.failed_poll();
+        p.wait_for_own_time();
+        0
+    })
+}
+
+/// Functions that replace those of the C library in threads with clocks of their own.
+const FUNCTIONS: [(&str, Function); 16] = [
+    ("pthread_mutex_lock", Function(mutex_lock as *const ())),
+    ("pthread_mutex_trylock", Function(mutex_trylock as *const ())),
+    ("pthread_mutex_unlock", Function(mutex_unlock as *const ())),
+    ("pthread_cond_wait", Function(cond_wait as *const ())),
+    ("pthread_cond_signal", Function(cond_signal as *const ())),
+    ("pthread_cond_broadcast", Function(cond_broadcast as *const ())),
+    ("pthread_barrier_wait", Function(barrier_wait as *const ())),
+    ("sem_wait", Function(sem_wait as *const ())),
+    ("sem_trywait", Function(sem_trywait as *const ())),
+    ("sem_post", Function(sem_post as *const ())),
+    ("pthread_rwlock_rdlock", Function(read_lock as *const ())),
+    ("pthread_rwlock_wrlock", Function(write_lock as *const ())),
+    ("pthread_rwlock_unlock", Function(release_lock as *const ())),
+    ("pthread_cond_timedwait", Function(cond_timedwait as *const ())),
+    ("pthread_cond_clockwait", Function(cond_clockwait as *const ())),
+    ("sched_yield", Function(sched_yield as *const ())),
+];
+
+/// Returns the address of the function that replaces the function `name` of the C library.
+pub fn find(name: &str) -> Option<usize> {
+    FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
+}

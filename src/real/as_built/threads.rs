@@ -1,0 +1,197 @@
+//! Threads of a rank's process.
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+
+use mcpsim_core::units::{SimSpan, SimTime};
+
+use super::fork::preloaded;
+use super::tasks;
+use crate::mpi_api::MpiProcess;
+use crate::process::{current, team};
+
+/// Number in the system of the thread that calls MPI.
+static CALLER: AtomicI32 = AtomicI32::new(0);
+/// Number in the system of the thread that has called MPI_Init.
+static MAIN: AtomicI32 = AtomicI32::new(0);
+/// The rank's state, after the rank has connected to the simulator.
+static RANK: Mutex<Option<SharedRank>> = Mutex::new(None);
+/// True if the rank has several threads.
+static HAS_TEAM: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Number of the thread in the system, or 0 if it is not known yet.
+    static NUMBER: Cell<i32> = const { Cell::new(0) };
+}
+
+/// The rank's state for all threads of the process.
+#[derive(Clone, Copy)]
+struct SharedRank(&'static MpiProcess);
+
+// SAFETY: threads other than the caller of MPI use only the rank's number and the job, which do not change.
+unsafe impl Send for SharedRank {}
+
+fn rank() -> Option<&'static MpiProcess> {
+    RANK.lock().unwrap_or_else(std::sync::PoisonError::into_inner).map(|rank| rank.0)
+}
+
+/// Returns the number of the current thread in the system.
+fn own_number() -> i32 {
+    if NUMBER.get() == 0 {
+        // SAFETY: the call has no requirement.
+        NUMBER.set(unsafe { libc::gettid() });
+    }
+    NUMBER.get()
+}
+
+/// Returns true if the current thread is the one that calls MPI.
+#[inline]
+pub fn is_caller() -> bool {
+    NUMBER.get() == CALLER.load(Ordering::Relaxed)
+}
+
+/// Returns true if the current thread has called MPI_Init.
+pub fn is_main() -> bool {
+    own_number() == MAIN.load(Ordering::Relaxed)
+}
+
+/// Functions that the preloaded library calls when threads start and end, as in `src/preload/threads.rs`.
+#[repr(C)]
+struct ThreadHooks {
+    created: extern "C" fn(usize) -> CreatedThread,
+    started: extern "C" fn(CreatedThread, usize, c_int),
+    begun: extern "C" fn(CreatedThread, usize),
+    ended: extern "C" fn(),
+    joins: extern "C" fn(usize),
+    joined: extern "C" fn(usize),
+    region: extern "C" fn(),
+}
+
+static HOOKS: ThreadHooks = ThreadHooks { created, started, begun, ended, joins, joined, region };
+
+/// A thread that the program creates.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct CreatedThread {
+    /// 1 if the thread has a clock of its own.
+    has_clock: u64,
+    /// Value of the module [`tasks`] for a thread with a clock of its own, else the position of the thread in ps of
+    /// virtual time.
+    value: u64,
+}
+
+/// Makes the current thread the one that may call MPI. The engine has continued it.
+pub fn set_caller() {
+    CALLER.store(own_number(), Ordering::Relaxed);
+}
+
+/// Makes the current thread the caller of MPI, and counts the CPU time of all threads of the rank `p`.
+pub fn watch(p: &'static MpiProcess) {
+    CALLER.store(own_number(), Ordering::Relaxed);
+    MAIN.store(own_number(), Ordering::Relaxed);
+    *RANK.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(SharedRank(p));
+    if let Some(register) = preloaded(c"mcpsim_register_threads") {
+        // SAFETY: the preloaded library has a function with this name and signature.
+        unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(&'static ThreadHooks)>(register)(&HOOKS) };
+    }
+    if std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count) > 1 {
+        start_team(p);
+    }
+}
+
+/// Counts the time of all threads of the rank from now on.
+fn start_team(p: &MpiProcess) {
+    if HAS_TEAM.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let numbers: Vec<i32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    team::start_team(p, CALLER.load(Ordering::Relaxed), &numbers);
+}
+
+/// Makes the current thread the caller of MPI.
+pub fn take_over(p: &MpiProcess) {
+    let number = own_number();
+    if HAS_TEAM.load(Ordering::Acquire) {
+        team::switch_caller(p, number);
+    }
+    CALLER.store(number, Ordering::Relaxed);
+}
+
+/// Returns the thread that the current thread creates with the code at `routine`.
+extern "C" fn created(routine: usize) -> CreatedThread {
+    let nothing = CreatedThread { has_clock: 0, value: 0 };
+    let Some(p) = rank() else { return nothing };
+    if current().is_some_and(|p| p.in_call()) {
+        return nothing;
+    }
+    if is_caller() {
+        if let Some(value) = tasks::created(p, routine) {
+            return CreatedThread { has_clock: 1, value };
+        }
+        start_team(p);
+    }
+    CreatedThread { value: team::position_of(p, own_number()).as_ps(), ..nothing }
+}
+
+/// Handles the start of the thread `id` by the system with the error number `code`.
+extern "C" fn started(thread: CreatedThread, id: usize, code: c_int) {
+    if let (1, Some(p)) = (thread.has_clock, rank()) {
+        tasks::started(p, thread.value, id, code);
+    }
+}
+
+extern "C" fn begun(thread: CreatedThread, id: usize) {
+    match (thread.has_clock, rank()) {
+        (1, Some(p)) => tasks::begun(p, thread.value),
+        _ => team::add_thread(own_number(), id, SimTime::ZERO + SimSpan::from_ps(thread.value)),
+    }
+}
+
+extern "C" fn ended() {
+    if !tasks::ended()
+        && let Some(p) = rank()
+    {
+        team::end_thread(p, own_number());
+    }
+}
+
+/// Handles the wait of the current thread for the end of the thread `id`.
+extern "C" fn joins(id: usize) {
+    if let Some(p) = rank()
+        && current().is_some_and(|p| !p.in_call())
+        && is_caller()
+    {
+        tasks::join(p, id);
+    }
+}
+
+extern "C" fn joined(id: usize) {
+    if let Some(p) = rank() {
+        team::join_thread(p, own_number(), id);
+    }
+}
+
+/// Handles the start or end of a parallel region of OpenMP.
+extern "C" fn region() {
+    if let Some(p) = rank()
+        && is_caller()
+        && HAS_TEAM.load(Ordering::Acquire)
+        && !p.in_call()
+    {
+        team::meet_in_region(p);
+    }
+}
+
+/// Charges a stated time to the current thread.
+pub fn charge(seconds: f64) {
+    let Some(p) = rank() else { return };
+    match SimSpan::from_seconds(seconds) {
+        Some(span) if is_caller() => p.charge(span),
+        Some(span) => team::charge_thread(own_number(), span),
+        None => {}
+    }
+}
