@@ -1,7 +1,7 @@
 //! Functions whose conversion does not follow from the names of their arguments.
 
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mcpsim_core::mpi::abi as standard;
 use mcpsim_real::as_built::needs_rank;
@@ -28,31 +28,37 @@ macro_rules! special {
     };
 }
 
-thread_local! {
-    /// Communicators of nonblocking duplications that have not completed: the location of the library's handle and that
-    /// of the program's handle.
-    static DUPLICATES: RefCell<Vec<(*mut usize, *mut Raw)>> = const { RefCell::new(Vec::new()) };
+/// Locations of the library's handle and of the program's handle.
+struct Duplicate(*mut usize, *mut Raw);
+
+// SAFETY: one thread of a rank at a time is in an MPI function.
+unsafe impl Send for Duplicate {}
+
+/// Communicators of nonblocking duplications that have not completed.
+static DUPLICATES: Mutex<Vec<Duplicate>> = Mutex::new(Vec::new());
+
+fn duplicates() -> MutexGuard<'static, Vec<Duplicate>> {
+    DUPLICATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Stores the communicators of completed nonblocking duplications.
 pub fn settle() {
-    DUPLICATES.with_borrow_mut(|all| {
-        if !all.is_empty() {
-            // SAFETY: the program's location is valid until the duplication completes, and the library's is leaked.
-            all.retain(|&(from, to)| unsafe {
-                let is_done = *from >= standard::FIRST_USER;
-                if is_done {
-                    *to = handle_out(HandleClass::Comm, *from);
-                }
-                !is_done
-            });
-        }
-    });
+    let mut all = duplicates();
+    if !all.is_empty() {
+        // SAFETY: the program's location is valid until the duplication completes, and the library's is leaked.
+        all.retain(|&Duplicate(from, to)| unsafe {
+            let is_done = *from >= standard::FIRST_USER;
+            if is_done {
+                *to = handle_out(HandleClass::Comm, *from);
+            }
+            !is_done
+        });
+    }
 }
 
 fn duplicate(to: *mut Raw) -> *mut usize {
     let from: *mut usize = Box::leak(Box::new(0));
-    DUPLICATES.with_borrow_mut(|all| all.push((from, to)));
+    duplicates().push(Duplicate(from, to));
     from
 }
 

@@ -42,3 +42,75 @@ fn a_block_ends_when_the_last_thread_has_computed() {
         }
     }
 }
+
+/// Runs `case` of the program of threads with clocks of their own, on a machine of two nodes.
+fn clocks(program: &Path, options: &str, case: &str) -> String {
+    output(program, &format!("--nct 2,1,8 {options}"), case)
+}
+
+#[test]
+fn threads_have_clocks_of_their_own() {
+    libraries();
+    let workshop = directory();
+    for mpi in real_mpis() {
+        let built = workshop.path().join(mpi.compiler());
+        mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
+        for (ranks, cores, case, said) in [
+            // Threads request the mutex at 1, 2 and 3 ms, and each keeps it for 2 ms.
+            (1, 4, "mutex", "order: 0 1 2\nmutex: 3.00 5.00 7.00\n"),
+            // Produced at 2, 4 and 6 ms; the consumer computes 1 ms after each.
+            (1, 4, "condition", "condition: 6.00 7.00\n"),
+            // Four threads of 1 ms on four, two and one cores.
+            (1, 4, "barrier", "serial threads: 1\nbarrier: 1.00 1.00 1.00 1.00\n"),
+            (1, 2, "barrier", "serial threads: 1\nbarrier: 2.00 2.00 2.00 2.00\n"),
+            (1, 1, "barrier", "serial threads: 1\nbarrier: 4.00 4.00 4.00 4.00\n"),
+            // The message leaves at 2 ms, while the main thread computes for 5 ms.
+            (2, 4, "probe", "number: 42\nprobe: 2.00 5.00\n"),
+            (2, 4, "collectives", "sums: 1\n"),
+            (2, 4, "request", "number: 43\nrequest: 2.00\n"),
+            // Two of four threads at a time.
+            (1, 4, "semaphore", "semaphore: 1.00 1.00 2.00 2.00\n"),
+            // A writer for 1 ms, then two readers for 2 ms.
+            (1, 4, "shared", "shared: 1.00 3.00 3.00\n"),
+            (1, 4, "timeout", "timed out: 1\ntimeout: 3.00\n"),
+            (1, 4, "spin", "spin: 3.00\n"),
+        ] {
+            let options = format!("--ranks {ranks} --ranks-per-node 1 --cores-per-rank {cores}");
+            let text = clocks(&built, &options, case);
+            assert!(text.contains("provided: 1\n"), "{text}");
+            assert!(text.contains(said), "{case} on {cores} cores: {text}");
+        }
+    }
+}
+
+#[test]
+fn threads_have_the_same_times_on_several_workers() {
+    libraries();
+    let workshop = directory();
+    let Some(mpi) = real_mpis().first() else { return };
+    let built = workshop.path().join("clocks");
+    mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
+    for case in ["mutex", "barrier", "probe", "collectives", "request"] {
+        let options = "--ranks 2 --ranks-per-node 1 --cores-per-rank 2";
+        let outcomes = [1, 2].map(|workers| {
+            let json = workshop.path().join(format!("{case}{workers}.json"));
+            clocks(&built, &format!("{options} --workers {workers} --json {}", json.display()), case);
+            let outcome: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+            [outcome["predicted_ps"].to_string(), outcome["messages"].to_string()]
+        });
+        assert_eq!(outcomes[0], outcomes[1], "{case}");
+    }
+}
+
+#[test]
+fn a_lock_that_is_never_released_is_a_deadlock() {
+    libraries();
+    let workshop = directory();
+    let Some(mpi) = real_mpis().first() else { return };
+    let built = workshop.path().join("clocks");
+    mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
+    let ran = run(&built, "--nct 1,1,4 --ranks 1 --cores-per-rank 4", "kept");
+    let text = told("kept", &ran);
+    assert_eq!(ran.code, Some(3), "{text}");
+    assert!(text.contains("pthread_mutex_lock") && text.contains("another thread of the rank"), "{text}");
+}

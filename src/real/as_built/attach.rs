@@ -381,10 +381,10 @@ fn become_caller() {
                  MPI_THREAD_SERIALIZED",
             );
         }
-        if p.in_call() {
+        if p.in_call() || tasks::is_managed() {
             refuse(&format!(
-                "a second thread called MPI while another thread was in {}: expected calls of one thread at a time \
-                 (MPI_THREAD_SERIALIZED)",
+                "a second thread called MPI while another thread was in {}: expected calls of one thread at a time, or \
+                 of threads that pthread_create has started after MPI_Init_thread with MPI_THREAD_MULTIPLE",
                 p.function.get()
             ));
         }

@@ -41,6 +41,11 @@ thread_local! {
     static TASK: Cell<u32> = const { Cell::new(0) };
 }
 
+/// Returns true if the rank has threads with clocks of their own.
+pub fn is_managed() -> bool {
+    IS_MANAGED.load(Ordering::Acquire)
+}
+
 /// Number of the current thread among the threads of the rank; 0 for the main thread.
 pub fn own_task() -> u32 {
     TASK.get()
