@@ -4,6 +4,7 @@
 //! text have at most 80 columns.
 
 mod basis;
+mod call_paths;
 mod clusters;
 mod collectives;
 mod compared;

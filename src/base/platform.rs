@@ -218,8 +218,12 @@ impl Platform {
         }
     }
 
-    /// Returns the machine for code whose time memory bounds only in this part, from 0 to 1.
+    /// Returns the machine for code whose time memory bounds only in this part, from 0 to 1. If the machine states no
+    /// slowdown, the slowdown follows from the memory bandwidths of a core and of a CMP.
     pub fn with_memory_bound(mut self, part: f64) -> Platform {
+        if self.core.slowdown.iter().all(|factor| *factor == 1.0) {
+            self.core.slowdown = (1..=self.shape.cores).map(|ranks| self.core.streaming_slowdown(ranks)).collect();
+        }
         self.core.slowdown = CoreRates::bound_by_memory(&self.core.slowdown, part);
         for own in &mut self.conditions.nodes.slowdown {
             *own = CoreRates::bound_by_memory(own, part);

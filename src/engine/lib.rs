@@ -27,6 +27,7 @@ mod mistake;
 mod mpi_intervals;
 mod network;
 mod outcome;
+mod path_times;
 mod paths;
 mod payloads;
 mod place_messages;
@@ -55,6 +56,7 @@ pub use mistake::{Mistake, MistakeKind};
 pub use outcome::{
     HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
 };
+pub use path_times::PathTimes;
 pub use place_messages::PlaceMessages;
 pub use processes::{HostThreads, Processes, Screen};
 pub use program_end::ProgramEnd;

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::place_messages::PlaceMessages;
-use super::{host_scale::HostScale, jobs::JobOutcome, mistake::Mistake, program_end::ProgramEnd, repeats::Repeats};
+use super::{
+    host_scale::HostScale, jobs::JobOutcome, mistake::Mistake, path_times::PathTimes, program_end::ProgramEnd,
+    repeats::Repeats,
+};
 use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
     AppResult, Basis, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
@@ -109,6 +112,10 @@ pub struct Outcome {
     /// MPI calls by call site in the program, if requested; the call site with the most time first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Vec<SiteProfile>>,
+    /// Call paths of the program's own functions, with " > " between functions, if calls by function were requested and
+    /// the program is compiled with `-finstrument-functions`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub call_paths: BTreeMap<String, PathTimes>,
     /// Messages by operation and level, if calls by function were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<KindMessages>>,
@@ -461,6 +468,7 @@ mod tests {
             narrow_uplinks: Vec::new(),
             repeats: None,
             basis: None,
+            call_paths: BTreeMap::new(),
             jobs: Vec::new(),
             config: serde_json::json!({ "run": { "seed": 1 } }),
             host: HostUse { wall_s: 1.0 / 3.0, ..HostUse::default() },

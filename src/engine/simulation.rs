@@ -403,6 +403,7 @@ impl<'a> Simulation<'a> {
             narrow_uplinks: self.platform.narrow_uplinks(),
             repeats: None,
             basis: None,
+            call_paths: BTreeMap::new(),
             jobs: self.job_outcomes(of_jobs, &logs),
             config: self.labels.config.clone(),
             host: HostUse { profile: host_times, noise, ..host },

@@ -9,6 +9,7 @@
 //! through [`Interface`].
 
 pub(crate) mod ask;
+mod call_tree;
 mod checks;
 pub(crate) mod clib;
 pub(crate) mod crash;

@@ -10,7 +10,7 @@ use super::numbers::percent;
 /// Returns the closing lines; empty if the basis of the prediction is unknown.
 pub(super) fn lines(outcome: &Outcome) -> String {
     let Some(basis) = &outcome.basis else { return String::new() };
-    rests_on(basis) + &likely(basis)
+    rests_on(basis) + &memory_bound(basis) + &likely(basis)
 }
 
 /// Column in which values begin, and width of values.
@@ -37,6 +37,12 @@ fn rests_on(basis: &Basis) -> String {
     if text.is_empty() { String::new() } else { row("rests on", &text.join(", ")) }
 }
 
+fn memory_bound(basis: &Basis) -> String {
+    let Some(ends) = basis.memory_bound_s else { return String::new() };
+    let [low, high] = ends.map(|seconds| SimSpan::from_seconds(seconds).unwrap_or(SimSpan::MAX));
+    row("memory", &format!("{low} to {high} for --memory-bound 0 to 1 (first order)"))
+}
+
 fn likely(basis: &Basis) -> String {
     let (Some(LikelyTimes { cases, low_s, high_s }), Some(part)) = (basis.likely, basis.dominant) else {
         return String::new();
@@ -55,14 +61,17 @@ mod tests {
     fn shares_and_the_range_close_a_report() {
         let shares = BasisShares { measured: 0.624, assumed: 0.375, default: 0.0001, ..BasisShares::default() };
         let likely = Some(LikelyTimes { cases: 7, low_s: 0.0412, high_s: 0.063 });
-        let basis = Basis { shares, dominant: Some(DominantPart::LargeMessages), likely };
+        let dominant = Some(DominantPart::LargeMessages);
+        let basis = Basis { shares, dominant, likely, memory_bound_s: None };
         let mut outcome = Outcome { basis: Some(basis), ..Outcome::default() };
         let expected = "  rests on         measured 62.4%, assumed 37.5%\n  \
                         likely range     41.20 ms to 63.00 ms, from errors in 7 validation cases of\n                   \
                         large messages between nodes\n";
         assert_eq!(lines(&outcome), expected);
-        outcome.basis.as_mut().unwrap().likely = None;
-        assert_eq!(lines(&outcome).lines().count(), 1);
+        let basis = outcome.basis.as_mut().unwrap();
+        (basis.likely, basis.memory_bound_s) = (None, Some([0.01, 0.0505]));
+        let expected = "  memory           10.00 ms to 50.50 ms for --memory-bound 0 to 1 (first order)\n";
+        assert!(lines(&outcome).ends_with(expected), "{}", lines(&outcome));
         outcome.basis = None;
         assert_eq!(lines(&outcome), "");
     }

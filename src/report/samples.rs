@@ -180,6 +180,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         shares_changed: Vec::new(),
         repeats: None,
         basis: None,
+        call_paths: Default::default(),
         config: serde_json::json!({ "run": { "seed": 1 } }),
         host: HostUse {
             wall_s: 0.0234,

@@ -4,8 +4,8 @@ use crate::config::did_you_mean;
 use crate::engine::Outcome;
 
 use super::{
-    basis, collectives, copies, critical, efficiency, functions, headline, jobs, links, messages, notes, path, sizes,
-    tasks, time,
+    basis, call_paths, collectives, copies, critical, efficiency, functions, headline, jobs, links, messages, notes,
+    path, sizes, tasks, time,
 };
 
 /// Table of the summary of a run.
@@ -37,6 +37,7 @@ const TABLES: &[SummaryTable] = &[
     short("critical-path", critical::shares),
     short("functions", functions::table),
     short("sites", functions::by_site),
+    short("call-paths", call_paths::table),
     long("collectives", collectives::by_algorithm),
     short("other-algorithms", collectives::by_other_algorithms),
     short("tasks", |outcome| tasks::brief(outcome.tasks.as_deref())),

@@ -1,9 +1,12 @@
 //! Basis of a prediction: origins of the parameters on the critical path, and errors of similar validated predictions.
 
+use std::collections::BTreeMap;
+
 use toml::Value;
 
 use crate::engine::Outcome;
 use crate::platform::{Level, ParameterOrigin, PlatformSource, ScaleFactor};
+use crate::process::ComputeMode;
 use crate::profile::{Basis, BasisShares, DominantPart, LikelyTimes};
 use crate::units::SimSpan;
 
@@ -35,7 +38,32 @@ pub(super) fn basis(run: &Resolved, outcome: &Outcome) -> Option<Basis> {
     // The validation cases calibrate computing on the target machine. Real code is timed on the host.
     let is_timed_here = run.application.program().is_some() && dominant == Some(DominantPart::Computing);
     let likely = dominant.filter(|_| !is_timed_here).and_then(|part| likely(part, outcome.predicted_s));
-    Some(Basis { shares: shares(run, outcome), dominant, likely })
+    Some(Basis { shares: shares(run, outcome), dominant, likely, memory_bound_s: memory_bound(run, outcome) })
+}
+
+/// Part of the prediction above which a range of times is worth a line.
+const WIDE: f64 = 0.05;
+
+/// Returns the predicted times of a real program whose code memory bounds not at all, and completely. The prediction is
+/// one of the two times: memory bounds all code on machines that state a slowdown, and no code on other machines.
+fn memory_bound(run: &Resolved, outcome: &Outcome) -> Option<[f64; 2]> {
+    let settings = &run.settings;
+    let is_timed = run.application.program().is_some() && settings.job.compute == ComputeMode::Measure;
+    if !is_timed || settings.memory_bound.is_some() {
+        return None;
+    }
+    let mut on_cmp = BTreeMap::<_, u32>::new();
+    outcome.per_rank.iter().for_each(|rank| *on_cmp.entry((rank.node, rank.cmp)).or_default() += 1);
+    let ranks = on_cmp.into_values().max()?;
+    let core = &run.platform.platform.core;
+    let computing = (outcome.path.compute + outcome.path.imbalance).as_seconds();
+    let stated = core.slowdown_of(ranks as usize) / core.slowdown_of(1);
+    let predicted = outcome.predicted_s;
+    let range = match core.slowdown.iter().all(|factor| *factor == 1.0) {
+        true => [predicted, predicted + computing * (core.streaming_slowdown(ranks) - 1.0)],
+        false => [predicted - computing * (1.0 - 1.0 / stated), predicted],
+    };
+    (range[1] - range[0] > WIDE * predicted).then_some(range)
 }
 
 /// Returns the likely times of a prediction of `seconds`, if enough validation cases have the dominant part.

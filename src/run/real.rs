@@ -172,6 +172,7 @@ pub(super) fn simulate(
 /// Stores the results of the ranks in `outcome`, and returns the exit code of the program.
 pub(super) fn conclude(outcome: &mut Outcome, endings: &Endings, checks: Checks) -> u8 {
     outcome.mistakes.clone_from(&endings.mistakes);
+    outcome.call_paths.clone_from(&endings.paths);
     // Launchers of real jobs also treat ranks that never call MPI_Finalize as a failure.
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let mistaken = u8::from((checks.calls || checks.heap) && !endings.mistakes.is_empty());

@@ -353,3 +353,32 @@ fn latencies_that_a_run_bears_make_it_as_much_longer() {
         }
     }
 }
+
+/// A barrier in a function that two functions call has a row per caller.
+#[test]
+fn instrumented_functions_have_a_row_per_call_path() {
+    let directory = real::directory();
+    let here = directory.path();
+    let program = "#include <mpi.h>\nstatic void sync(void) { MPI_Barrier(MPI_COMM_WORLD); }\n\
+        static void outer1(void) { sync(); sync(); }\nstatic void outer2(void) { sync(); }\n\
+        int main(int argc, char **argv) {\n  MPI_Init(&argc, &argv);\n\
+        for (int i = 0; i < 5; i++) { outer1(); outer2(); }\n  MPI_Finalize();\n  return 0;\n}\n";
+    fs::write(here.join("calls.c"), program).unwrap();
+    let cc = run(here, "cc -O0 -finstrument-functions calls.c -o calls");
+    assert_eq!(cc.code, Some(0), "{}", cc.stderr);
+    let told = outcome(here, "--nct 2,1,1 --functions --compute 1us ./calls");
+    let paths = told["call_paths"].as_object().unwrap();
+    let calls = |path: &str| paths[path]["calls"].as_u64().unwrap();
+    assert_eq!(calls("main > outer1 > sync > MPI_Barrier"), 20);
+    assert_eq!(calls("main > outer2 > sync > MPI_Barrier"), 10);
+    assert_eq!([calls("main"), calls("main > outer1"), calls("main > outer2 > sync")], [2, 10, 10]);
+    let time = |path: &str, key: &str| paths[path][key].as_u64().unwrap();
+    // The exclusive times add up to the inclusive time of main.
+    let sum: u64 = paths.values().map(|times| times["exclusive_ps"].as_u64().unwrap()).sum();
+    assert_eq!(sum, time("main", "inclusive_ps"));
+    assert!(time("main > outer1", "inclusive_ps") > time("main > outer2", "inclusive_ps"), "{paths:?}");
+    // Without a profile of functions there are no call paths.
+    assert_eq!(outcome(here, "--nct 2,1,1 --compute 1us ./calls")["call_paths"], Value::Null);
+    let text = run(here, "--nct 2,1,1 --functions --compute 1us ./calls").stdout;
+    assert!(text.contains("own functions, mean of ranks") && text.contains("\n    sync "), "{text}");
+}

@@ -156,6 +156,12 @@ impl CoreRates {
         sites.iter().map(|site| self.scale_factor.factor() * self.slowdown_of(ranks(site))).collect()
     }
 
+    /// Returns the slowdown of code that only streams memory, if `ranks` ranks share a CMP: the bandwidth of a core
+    /// divided by an equal part of the CMP's bandwidth, at least 1.
+    pub fn streaming_slowdown(&self, ranks: u32) -> f64 {
+        (self.memory.get() as f64 * f64::from(ranks) / self.cmp_memory.get() as f64).max(1.0)
+    }
+
     /// Returns the slowdown of real code if `ranks` ranks, at least one, share a CMP.
     pub fn slowdown_of(&self, ranks: usize) -> f64 {
         // The last value of the table applies to more ranks.
@@ -225,6 +231,12 @@ mod tests {
         assert_eq!(rates().memory_share(1, 1), 5e9);
         assert_eq!(rates().memory_share(2, 2), 4e9);
         assert_eq!(rates().memory_share(2, 4), 3e9);
+    }
+
+    #[test]
+    fn ranks_that_stream_share_the_bandwidth_of_the_cmp() {
+        // A core has 5 GB/s and the CMP 8 GB/s.
+        assert_eq!([1, 2, 4].map(|ranks| rates().streaming_slowdown(ranks)), [1.0, 1.25, 2.5]);
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub struct Basis {
     /// Range that contains about nine of ten measured times if the errors are like those of similar validation cases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub likely: Option<LikelyTimes>,
+    /// Predicted times, in seconds and to first order, if memory bounds nothing or all of a real program's code; `None`
+    /// if they differ little, or if the user states the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bound_s: Option<[f64; 2]>,
 }
 
 /// Shares of the critical path by the origin of the parameters that determine the time, from 0 to 1.

@@ -15,7 +15,7 @@ pub const MOST_BLOCKS: usize = 64;
 /// Greatest number of call sites per rank.
 const MOST_SITES: usize = 64;
 /// Greatest number of ranks whose blocks are compared.
-pub const MOST_RANKS: u32 = 256;
+pub const MOST_RANKS: u32 = 1024;
 
 /// Times of a rank's blocks of code by the call that follows the block, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -44,6 +44,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 use crate::process::NamedFunction;
+use crate::process::call_tree;
 use crate::process::sample;
 use crate::process::{Process, current};
 use mcpsim_core::rank::FailureKind;
@@ -61,8 +62,9 @@ pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
 
 /// Tables of the replacement functions in the submodules of `clib`.
-const FUNCTIONS: [&[NamedFunction]; 34] = [
+const FUNCTIONS: [&[NamedFunction]; 35] = [
     alarms::FUNCTIONS,
+    call_tree::FUNCTIONS,
     allocation::FUNCTIONS,
     shared_sync::FUNCTIONS,
     by_number::FUNCTIONS,

@@ -1,6 +1,6 @@
 //! State that all ranks of a run share: programs, platform, timing options and output.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CString, c_int};
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
@@ -14,7 +14,7 @@ use crate::process::heap;
 use crate::process::launched::places_in_nodes;
 use crate::process::sample::Sampled;
 use crate::process::timer;
-use mcpsim_core::engine::Mistake;
+use mcpsim_core::engine::{Mistake, PathTimes};
 use mcpsim_core::mpi::DataCost;
 use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
@@ -227,6 +227,8 @@ pub struct Endings {
     pub shared: Vec<String>,
     /// Number of heap allocations for which no guard page was available.
     pub unguarded: u64,
+    /// Times of the call paths of the program's own functions, over all ranks.
+    pub paths: BTreeMap<String, PathTimes>,
 }
 
 impl Endings {
@@ -240,6 +242,7 @@ impl Endings {
             all.in_vain.extend(part.in_vain);
             all.shared.extend(part.shared);
             all.unguarded += part.unguarded;
+            part.paths.into_iter().for_each(|(path, times)| *all.paths.entry(path).or_default() += times);
         }
         all.codes.sort_unstable();
         all.mistakes.sort_unstable();
@@ -374,6 +377,11 @@ impl Job {
     /// loop without a change by another rank.
     pub fn idled_in_vain(&self, rank: Rank, time: SimSpan) {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
+    }
+
+    /// Adds the times of call paths of a rank.
+    pub fn add_paths(&self, paths: BTreeMap<String, PathTimes>) {
+        self.add_endings(Endings { paths, ..Endings::default() });
     }
 
     /// Adds results that another process has stored for one of its ranks.

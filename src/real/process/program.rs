@@ -263,6 +263,9 @@ pub fn end(p: &Process, code: c_int) -> Call {
 /// Ends a rank without running the program's exit handlers.
 pub fn leave(p: &Process, code: c_int) -> Call {
     clib::flush(p);
+    if p.counts.is_wanted.get() {
+        p.job.add_paths(p.tree.take(p, p.reached()));
+    }
     if let Some(kept) = &p.runtime
         && !kept.end_threads()
     {

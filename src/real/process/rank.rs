@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::call_tree::CallTree;
 use super::clib::Variables;
 use super::crash::{self, CrashContext, FaultInCall, RemoteAccess};
 use super::job::{ComputeMode, Job, JobProgram};
@@ -90,6 +91,8 @@ pub struct Process {
     pub remote: Cell<Option<RemoteAccess>>,
     /// Counts of MPI calls for profiles.
     pub counts: CallCounts,
+    /// Call paths of the program's own functions.
+    pub tree: CallTree,
     /// True if each engine call of a collective names the collective, for recordings of MPI calls.
     pub tells_collectives: Cell<bool>,
     /// Collective that the current task enters with its next engine call, for recordings of MPI calls.
@@ -221,6 +224,7 @@ impl Process {
             faulted: Cell::new(None),
             remote: Cell::new(None),
             counts: CallCounts::default(),
+            tree: CallTree::default(),
             tells_collectives: Cell::new(false),
             called: RefCell::default(),
             here: Cell::new([0; 3]),
@@ -288,6 +292,9 @@ impl Process {
     /// Starts the rank's timer when the program's own code continues.
     #[inline]
     pub fn start_timer(&self) {
+        if self.tree.is_in_mpi() {
+            self.tree.end_mpi(self.reached());
+        }
         match self.job.options.compute {
             ComputeMode::Measure => {
                 self.timer.start();
