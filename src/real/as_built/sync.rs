@@ -1,5 +1,5 @@
-//! Locks, conditions, barriers and semaphores of threads with clocks of their own. A thread that must wait suspends itself
-//! in the engine, and the thread that ends the wait resumes it at its own virtual time.
+//! Locks, conditions, barriers and semaphores of threads with clocks of their own. A thread that must wait suspends
+//! itself in the engine, and the thread that ends the wait resumes it at its own virtual time.
 //!
 //! The objects of the C library have their true state at any time. Waiting threads are listed here by the address of the
 //! object. An object is granted in the order of the virtual times of the requests, then of the numbers of threads.
@@ -163,24 +163,24 @@ fn unless(code: c_int, busy: c_int) -> Option<c_int> {
     Some(code).filter(|&code| code != busy)
 }
 
-type Mutexes = *mut libc::pthread_mutex_t;
-type Conditions = *mut libc::pthread_cond_t;
-type Locks = *mut libc::pthread_rwlock_t;
-type Semaphores = *mut libc::sem_t;
+type MutexPointer = *mut libc::pthread_mutex_t;
+type ConditionPointer = *mut libc::pthread_cond_t;
+type LockPointer = *mut libc::pthread_rwlock_t;
+type SemaphorePointer = *mut libc::sem_t;
 
-unsafe extern "C" fn mutex_lock(mutex: Mutexes) -> c_int {
+unsafe extern "C" fn mutex_lock(mutex: MutexPointer) -> c_int {
     // SAFETY: the program passes a valid object; so in the functions below.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
     in_function(own_rank(), "pthread_mutex_lock", |p| acquire(p, || one(mutex as usize, &attempt)))
 }
 
-unsafe extern "C" fn mutex_trylock(mutex: Mutexes) -> c_int {
+unsafe extern "C" fn mutex_trylock(mutex: MutexPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
     in_function(own_rank(), "pthread_mutex_trylock", |p| try_acquire(p, libc::EBUSY, &one(mutex as usize, &attempt)))
 }
 
-fn unlock(p: &MpiProcess, mutex: Mutexes) -> c_int {
+fn unlock(p: &MpiProcess, mutex: MutexPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let code = unsafe { libc::pthread_mutex_unlock(mutex) };
     if code == 0 {
@@ -189,14 +189,14 @@ fn unlock(p: &MpiProcess, mutex: Mutexes) -> c_int {
     code
 }
 
-unsafe extern "C" fn mutex_unlock(mutex: Mutexes) -> c_int {
+unsafe extern "C" fn mutex_unlock(mutex: MutexPointer) -> c_int {
     in_function(own_rank(), "pthread_mutex_unlock", |p| {
         p.wait_for_own_time();
         unlock(p, mutex)
     })
 }
 
-unsafe extern "C" fn cond_wait(condition: Conditions, mutex: Mutexes) -> c_int {
+unsafe extern "C" fn cond_wait(condition: ConditionPointer, mutex: MutexPointer) -> c_int {
     in_function(own_rank(), "pthread_cond_wait", |p| {
         p.wait_for_own_time();
         let request = enlist(p, condition as usize, p.clock.get());
@@ -206,7 +206,7 @@ unsafe extern "C" fn cond_wait(condition: Conditions, mutex: Mutexes) -> c_int {
     })
 }
 
-fn lock_again(p: &MpiProcess, mutex: Mutexes) -> c_int {
+fn lock_again(p: &MpiProcess, mutex: MutexPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
     acquire(p, || one(mutex as usize, &attempt))
@@ -232,7 +232,11 @@ fn time_left(p: &MpiProcess, until: &libc::timespec) -> SimSpan {
     until.saturating_sub(p.clock.get().since(SimTime::ZERO))
 }
 
-unsafe extern "C" fn cond_timedwait(condition: Conditions, mutex: Mutexes, until: *const libc::timespec) -> c_int {
+unsafe extern "C" fn cond_timedwait(
+    condition: ConditionPointer,
+    mutex: MutexPointer,
+    until: *const libc::timespec,
+) -> c_int {
     // SAFETY: the program passes a valid time.
     let until = unsafe { *until };
     in_function(own_rank(), "pthread_cond_timedwait", |p| {
@@ -264,8 +268,8 @@ unsafe extern "C" fn cond_timedwait(condition: Conditions, mutex: Mutexes, until
 }
 
 unsafe extern "C" fn cond_clockwait(
-    condition: Conditions,
-    mutex: Mutexes,
+    condition: ConditionPointer,
+    mutex: MutexPointer,
     _clock: libc::clockid_t,
     until: *const libc::timespec,
 ) -> c_int {
@@ -273,7 +277,7 @@ unsafe extern "C" fn cond_clockwait(
     unsafe { cond_timedwait(condition, mutex, until) }
 }
 
-unsafe extern "C" fn cond_signal(condition: Conditions) -> c_int {
+unsafe extern "C" fn cond_signal(condition: ConditionPointer) -> c_int {
     in_function(own_rank(), "pthread_cond_signal", |p| {
         p.wait_for_own_time();
         if let Some(thread) = first(condition as usize) {
@@ -283,7 +287,7 @@ unsafe extern "C" fn cond_signal(condition: Conditions) -> c_int {
     })
 }
 
-unsafe extern "C" fn cond_broadcast(condition: Conditions) -> c_int {
+unsafe extern "C" fn cond_broadcast(condition: ConditionPointer) -> c_int {
     in_function(own_rank(), "pthread_cond_broadcast", |p| {
         p.wait_for_own_time();
         resume_all(p, condition as usize);
@@ -309,7 +313,7 @@ unsafe extern "C" fn barrier_wait(barrier: *mut libc::pthread_barrier_t) -> c_in
     })
 }
 
-fn sem_attempt(semaphore: Semaphores) -> Option<c_int> {
+fn sem_attempt(semaphore: SemaphorePointer) -> Option<c_int> {
     // SAFETY: see `mutex_lock`. The location of the error number belongs to the thread.
     unsafe {
         let code = libc::sem_trywait(semaphore);
@@ -317,19 +321,19 @@ fn sem_attempt(semaphore: Semaphores) -> Option<c_int> {
     }
 }
 
-fn units(semaphore: Semaphores, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
+fn units(semaphore: SemaphorePointer, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
     let mut free = 0;
     // SAFETY: see `mutex_lock`. The result has room.
     unsafe { libc::sem_getvalue(semaphore, &mut free) };
     Acquired { address: semaphore as usize, attempt, free: free.max(0) as usize }
 }
 
-unsafe extern "C" fn sem_wait(semaphore: Semaphores) -> c_int {
+unsafe extern "C" fn sem_wait(semaphore: SemaphorePointer) -> c_int {
     let attempt = || sem_attempt(semaphore);
     in_function(own_rank(), "sem_wait", |p| acquire(p, || units(semaphore, &attempt)))
 }
 
-unsafe extern "C" fn sem_trywait(semaphore: Semaphores) -> c_int {
+unsafe extern "C" fn sem_trywait(semaphore: SemaphorePointer) -> c_int {
     let attempt = || sem_attempt(semaphore);
     let code = in_function(own_rank(), "sem_trywait", |p| try_acquire(p, -libc::EAGAIN, &units(semaphore, &attempt)));
     if code == -libc::EAGAIN {
@@ -340,7 +344,7 @@ unsafe extern "C" fn sem_trywait(semaphore: Semaphores) -> c_int {
     code
 }
 
-unsafe extern "C" fn sem_post(semaphore: Semaphores) -> c_int {
+unsafe extern "C" fn sem_post(semaphore: SemaphorePointer) -> c_int {
     in_function(own_rank(), "sem_post", |p| {
         p.wait_for_own_time();
         // SAFETY: see `mutex_lock`.
@@ -350,19 +354,19 @@ unsafe extern "C" fn sem_post(semaphore: Semaphores) -> c_int {
     })
 }
 
-unsafe extern "C" fn read_lock(lock: Locks) -> c_int {
+unsafe extern "C" fn read_lock(lock: LockPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_rwlock_tryrdlock(lock) }, libc::EBUSY);
     in_function(own_rank(), "pthread_rwlock_rdlock", |p| acquire(p, || all(lock as usize, &attempt)))
 }
 
-unsafe extern "C" fn write_lock(lock: Locks) -> c_int {
+unsafe extern "C" fn write_lock(lock: LockPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_rwlock_trywrlock(lock) }, libc::EBUSY);
     in_function(own_rank(), "pthread_rwlock_wrlock", |p| acquire(p, || all(lock as usize, &attempt)))
 }
 
-unsafe extern "C" fn release_lock(lock: Locks) -> c_int {
+unsafe extern "C" fn release_lock(lock: LockPointer) -> c_int {
     in_function(own_rank(), "pthread_rwlock_unlock", |p| {
         p.wait_for_own_time();
         // SAFETY: see `mutex_lock`.
