@@ -45,12 +45,12 @@ fn node(machine: &PlatformOverview) -> Figure {
     let (mut figure, top) = begin("machine-node", &Head { title, more, ..Head::default() }, 420.0);
     let frame = PlotFrame { left: 14.0, top, right: WIDTH - 14.0, bottom: top + 300.0 };
     figure.height = frame.bottom + 14.0;
-    nest(&mut figure, &places, 0, frame, nodes);
+    nest(&mut figure, &places, 0, frame);
     figure
 }
 
 /// Draws a place of the first kind of `places` in `frame`, and the smaller places within it.
-fn nest(figure: &mut Figure, places: &[&PlaceOverview], depth: usize, frame: PlotFrame, of: u64) {
+fn nest(figure: &mut Figure, places: &[&PlaceOverview], depth: usize, frame: PlotFrame) {
     let [place, smaller @ ..] = places else { return };
     if smaller.is_empty() {
         return figure.rect((frame.left, frame.top), (frame.right, frame.bottom), CORE);
@@ -80,7 +80,7 @@ fn nest(figure: &mut Figure, places: &[&PlaceOverview], depth: usize, frame: Plo
             (frame.left + gap + wide * (at % columns) as f64, frame.top + top + gap + high * (at / columns) as f64);
         let cell = PlotFrame { left, top: upper, right: left + wide - gap, bottom: upper + high - gap };
         if cell.right > cell.left && cell.bottom > cell.top {
-            nest(figure, smaller, depth + 1, cell, of);
+            nest(figure, smaller, depth + 1, cell);
         }
     }
 }
