@@ -183,7 +183,7 @@ mod tests {
     /// Returns the node and the number of the first core of each rank within its node, or the error.
     fn cores(run: &str, shape: (u32, u32, u32)) -> Result<Vec<(u32, u32)>, String> {
         let document = Document::parse("run", &format!("[run]\n{run}")).unwrap();
-        let settings = Settings::merge(document, std::path::Path::new(""), &[], &RunRequest::default());
+        let settings = Settings::merge(document, std::path::Path::new(""), &[], &RunRequest::new("run"));
         let settings = settings.map_err(|error| error.to_string())?;
         let shape = Shape::new(shape.0, shape.1, shape.2).unwrap();
         let ranks = settings.ranks.unwrap();
