@@ -143,10 +143,11 @@ fn grant(p: &MpiProcess, address: usize) {
     }
 }
 
+/// Resumes the threads that wait now. A resumed thread may wait for the same object again before this function ends.
 fn resume_all(p: &MpiProcess, address: usize) {
-    while let Some(thread) = first(address) {
-        resume(p, thread);
-    }
+    let mut all = with(address, |object| std::mem::take(&mut object.waiting));
+    all.sort_unstable_by_key(|thread| (thread.since, thread.task));
+    all.into_iter().for_each(|thread| resume(p, thread));
 }
 
 /// An object that one thread can have.
