@@ -270,7 +270,7 @@ settings! {
         "Buffering of MPI_Send: platform (default), or none (every send waits for its receive)";
     #[serde(deserialize_with = "data_of")]
     data: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_data),
-        "Longest message that carries its data: all (default), none, or a size; results of the program become wrong";
+        "Longest message that carries its data: all (default), none, or a size";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries that all ranks share in one copy, such as libcrypto,libcurl";
