@@ -81,7 +81,7 @@ fn sites_of_groups(
         );
         return Err(PredictError::input(text));
     };
-    let fits = |site: &Site| (site.cmp * shape.cores + site.core) % count == 0;
+    let fits = |site: &Site| (site.cmp * shape.cores + site.core).is_multiple_of(count);
     if let Placement::Explicit(sites) = placement
         && let Some(rank) = sites.iter().position(|site| !fits(site))
     {

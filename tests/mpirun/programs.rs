@@ -71,10 +71,15 @@ fn programs_as_built_are_the_same_in_several_processes() {
         let program = directory.path().join(built_for.compiler());
         built_for.compile(&file("tests/real/as_built.c"), &program).unwrap();
         let line = |threads, start| format!("--nct 4,1,2 --workers {threads} --start {start} {}", program.display());
-        let reference = ran(mpi, 1, &line(1, "fork"));
+        let ran = |processes, threads, start| {
+            let (lines, mut outcome) = ran(mpi, processes, &line(threads, start));
+            assert_eq!(outcome["config"]["run"]["start"].take(), start);
+            (lines, outcome)
+        };
+        let reference = ran(1, 1, "fork");
         assert_eq!(reference.0.len(), 8, "{:?}", reference.0);
         for (processes, threads, start) in [(2, 1, "fork"), (2, 1, "exec"), (3, 2, "fork")] {
-            let found = ran(mpi, processes, &line(threads, start));
+            let found = ran(processes, threads, start);
             assert!(found == reference, "{} in {processes} x {threads} by {start}: {:?}", mpi.name, found.0);
         }
     }

@@ -3,6 +3,14 @@
 /// Greatest number of names of an expression.
 const MOST_NAMES: usize = 1 << 20;
 
+/// Consecutive numbers of names with the same prefix.
+struct NumberRun {
+    first: u64,
+    last: u64,
+    /// Number of digits, with leading zeros.
+    width: usize,
+}
+
 /// Returns the names of an expression in order.
 ///
 /// # Errors
@@ -21,8 +29,8 @@ pub fn expand(text: &str) -> Result<Vec<String>, String> {
 /// Returns an expression for names, from which [`expand`] returns the names. `None`: a name has a character with a
 /// meaning in expressions.
 pub(super) fn compressed<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // Runs of consecutive numbers after the same prefix: prefix, first number, last number, width.
-    let mut runs: Vec<(&str, Option<(u64, u64, usize)>)> = Vec::new();
+    // Each prefix with its numbers, or a name without a number.
+    let mut runs: Vec<(&str, Option<NumberRun>)> = Vec::new();
     for name in names {
         if name.is_empty() || name.contains(|of: char| matches!(of, '[' | ']' | ',' | '"' | '\\') || of.is_control()) {
             return None;
@@ -31,19 +39,19 @@ pub(super) fn compressed<'a>(names: impl IntoIterator<Item = &'a str>) -> Option
         let digits = &name[prefix.len()..];
         let number = digits.parse::<u64>().ok().filter(|_| digits.len() < 19);
         match (runs.last_mut(), number) {
-            (Some((before, Some((_, last, width)))), Some(number))
-                if *before == prefix && *last + 1 == number && *width == digits.len() =>
+            (Some((before, Some(run))), Some(number))
+                if *before == prefix && run.last + 1 == number && run.width == digits.len() =>
             {
-                *last = number;
+                run.last = number;
             }
-            (_, Some(number)) => runs.push((prefix, Some((number, number, digits.len())))),
+            (_, Some(first)) => runs.push((prefix, Some(NumberRun { first, last: first, width: digits.len() }))),
             (_, None) => runs.push((name, None)),
         }
     }
-    let text = |(prefix, run): &(&str, Option<(u64, u64, usize)>)| match run {
+    let text = |(prefix, run): &(&str, Option<NumberRun>)| match run {
         None => (*prefix).to_owned(),
-        Some((first, last, width)) if first == last => format!("{prefix}{first:0width$}"),
-        Some((first, last, width)) => format!("{prefix}[{first:0width$}-{last:0width$}]"),
+        Some(NumberRun { first, last, width }) if first == last => format!("{prefix}{first:0width$}"),
+        Some(NumberRun { first, last, width }) => format!("{prefix}[{first:0width$}-{last:0width$}]"),
     };
     Some(runs.iter().map(text).collect::<Vec<_>>().join(","))
 }

@@ -162,8 +162,11 @@ impl Simulator for ThreadSimulator {
         let call = std::mem::replace(call, Call::Yield);
         let fails = matches!(call, Call::Fail(_));
         self.gate.put(GateState::Called(call));
-        while fails {
-            std::thread::park();
+        if fails {
+            // The process ends.
+            loop {
+                std::thread::park();
+            }
         }
         self.reply = self.gate.reply();
         Immediate::Replied(self.reply.reply())

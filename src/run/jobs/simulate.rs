@@ -1,11 +1,12 @@
 //! Simulation of several jobs, and of the runs with which they are compared.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use tempfile::NamedTempFile;
 
 use crate::app::TargetMachine;
-use crate::engine::{Labels, Outcome};
+use crate::engine::{Labels, Outcome, Processes};
 use crate::mpi::check_rules;
 use crate::platform::Site;
 use crate::profile::{AppFigure, AppResult};
@@ -55,16 +56,21 @@ pub(in crate::run) fn simulate(
         seed: run.settings.seed,
         config: run.to_json()?,
     };
-    let of = |jobs: Vec<&PlacedJob>, details: Details, labels: Labels| {
+    let of = |jobs: Vec<&PlacedJob>, details: Details, labels: Labels, conduct: Conduct<'_>| {
         let scenario = Scenario::new(run, jobs);
-        let found = scenario.run(run, labels, Conduct { recorded: false, ..conduct }, details);
+        let found = scenario.run(run, labels, conduct, details);
         found.map_err(|error| match error.simulation() {
             Some(_) => error.at(scenario.ranks_text()),
             None => error,
         })
     };
-    let outcome = of(jobs.iter().collect(), run.settings.details, labels.clone())?;
+    let conduct = Conduct { recorded: false, ..conduct };
+    let outcome = of(jobs.iter().collect(), run.settings.details, labels.clone(), conduct)?;
     let others = Labels { config: serde_json::Value::Null, ..labels };
+    let of_some = |jobs: Vec<&PlacedJob>| {
+        let sites: Vec<Site> = jobs.iter().flat_map(|job| &job.sites).copied().collect();
+        on_enough_nodes(&sites, conduct, |conduct| of(jobs, Details::default(), others.clone(), conduct))
+    };
     let compared = match set.compared {
         JobComparison::Each if jobs.len() > MOST_COMPARED => {
             notes.push(format!(
@@ -79,14 +85,14 @@ pub(in crate::run) fn simulate(
     let mut without: Vec<Option<Outcome>> = Vec::new();
     if jobs.len() > 1 && compared != JobComparison::None {
         for job in &jobs {
-            alone.push(of(vec![job], Details::default(), others.clone())?);
+            alone.push(of_some(vec![job])?);
         }
         if compared == JobComparison::Each {
             for (at, job) in jobs.iter().enumerate() {
                 let left = jobs.iter().filter(|other| other.number != job.number).collect();
                 without.push(match jobs.len() {
                     2 => alone[1 - at].clone(),
-                    _ => of(left, Details::default(), others.clone())?,
+                    _ => of_some(left)?,
                 });
             }
         }
@@ -95,6 +101,24 @@ pub(in crate::run) fn simulate(
     compare(&mut outcome, &alone, &without);
     outcome.results = results(&outcome);
     Ok(Some(Prediction { outcome, trace: None, exit_code: recordings.exit_code, notes }))
+}
+
+/// Simulates ranks on `sites` with all host processes, or with the first one if the ranks have fewer nodes than there are
+/// host processes. The first host process gets the result.
+fn on_enough_nodes<T>(
+    sites: &[Site],
+    conduct: Conduct<'_>,
+    simulate: impl FnOnce(Conduct<'_>) -> Result<Option<T>, PredictError>,
+) -> Result<Option<T>, PredictError> {
+    let nodes: BTreeSet<u32> = sites.iter().map(|site| site.node).collect();
+    if nodes.len() >= conduct.processes.count() as usize {
+        return simulate(conduct);
+    }
+    let found = match conduct.processes.is_first() {
+        true => simulate(Conduct { processes: &Processes::one(), ..conduct }),
+        false => Ok(None),
+    };
+    agree(conduct.processes, found)
 }
 
 /// Cores of the ranks of each job, and the content of each job's trace.
@@ -216,7 +240,7 @@ impl Recordings {
             unheeded: Vec::new(),
             ignored_rules: None,
         };
-        let recorded = alone.run_in(Conduct { recorded: true, ..conduct })?;
+        let recorded = on_enough_nodes(sites, conduct, |conduct| alone.run_in(Conduct { recorded: true, ..conduct }))?;
         let (bytes, notes, exit_code) = match recorded {
             Some(Prediction { trace, notes, exit_code, .. }) => (trace.unwrap_or_default(), notes, exit_code),
             None => (Vec::new(), Vec::new(), 0),
