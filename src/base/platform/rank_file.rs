@@ -182,7 +182,7 @@ mod tests {
             ("n1\nn9\n", "r.txt:2: expected a host that the key hosts of the platform names; found \"n9\""),
             ("rank 0=n1 slot=4\n", "r.txt:1: expected a slot of a node with 2 CMPs of 2 cores"),
             ("rank 0=n1 slot=0:2\n", "r.txt:1: expected a slot of a node with 2 CMPs of 2 cores"),
-            ("rank 0=n1 slot=0\nrank 0=n1 slot=1\n", "r.txt:2: expected each rank once; found rank 0 again"),
+            ("rank 0=n1 slot=0\nrank 0=n1 slot=1\n", "r.txt:2: expected each rank once; found \"rank 0 again\""),
             ("rank 1=n1 slot=0\n", "expected a line for each rank; found none for rank 0"),
             ("rank 99999999999=n1 slot=0\n", "fewer than 16777216 ranks"),
             ("n[1\n", "brackets in pairs"),

@@ -23,14 +23,16 @@ impl WhatIf {
                     row.columns.iter_mut().for_each(|column| column.latency = half(column.latency));
                 })
             }),
-            Change::BandwidthDoubled => change_links(&mut other, level, &|link| {
-                let occupancy = wider(link.occupancy());
-                link.occupying(occupancy).with_rows(|row| {
-                    row.bandwidth = row.bandwidth.times(2);
-                    row.copy_bandwidth = row.copy_bandwidth.map(|bandwidth| bandwidth.times(2));
-                    row.columns.iter_mut().for_each(|column| column.bandwidth = column.bandwidth.times(2));
-                })
-            }),
+            Change::BandwidthDoubled => {
+                change_links(&mut other, level, &|link| {
+                    link.with_rows(|row| {
+                        row.bandwidth = row.bandwidth.times(2);
+                        row.copy_bandwidth = row.copy_bandwidth.map(|bandwidth| bandwidth.times(2));
+                        row.columns.iter_mut().for_each(|column| column.bandwidth = column.bandwidth.times(2));
+                    })
+                });
+                double_capacity(&mut other, level);
+            }
             Change::ContentionGone => change_links(&mut other, level, &|link| link.with_law(Contention::Ideal)),
             Change::CopiesDoubled => change_links(&mut other, level, &|link| {
                 let double = |row: &mut Row| {
@@ -38,16 +40,7 @@ impl WhatIf {
                 };
                 link.with_rows(double)
             }),
-            Change::CapacityDoubled => {
-                change_links(&mut other, level, &|link| {
-                    let occupancy = wider(link.occupancy());
-                    link.occupying(occupancy)
-                });
-                if level == Level::InterCmp {
-                    let double = |of: CopyMemory| CopyMemory { interconnect: doubled(of.interconnect), ..of };
-                    other.memory = other.memory.map(double);
-                }
-            }
+            Change::CapacityDoubled => double_capacity(&mut other, level),
             Change::DuplexGone => change_links(&mut other, level, &|link| {
                 let ways = Occupancy { duplex: None, duplex_gap: None, pair_duplex: None, ..link.occupancy().clone() };
                 link.occupying(ways)
@@ -96,10 +89,18 @@ fn doubled(bandwidth: Option<Bandwidth>) -> Option<Bandwidth> {
     bandwidth.map(|bandwidth| bandwidth.times(2))
 }
 
-/// Returns the occupancy with twice the capacity of adapters and interconnects.
-fn wider(of: &Occupancy) -> Occupancy {
-    let [capacity, duplex, pair_duplex] = [of.capacity, of.duplex, of.pair_duplex].map(doubled);
-    Occupancy { capacity, duplex, pair_duplex, ..of.clone() }
+/// Doubles the capacity of the adapters or the interconnect of `level`.
+fn double_capacity(platform: &mut Platform, level: Level) {
+    change_links(platform, level, &|link| {
+        let of = link.occupancy();
+        let [capacity, duplex, pair_duplex] = [of.capacity, of.duplex, of.pair_duplex].map(doubled);
+        let occupancy = Occupancy { capacity, duplex, pair_duplex, ..of.clone() };
+        link.occupying(occupancy)
+    });
+    if level == Level::InterCmp {
+        let double = |of: CopyMemory| CopyMemory { interconnect: doubled(of.interconnect), ..of };
+        platform.memory = platform.memory.map(double);
+    }
 }
 
 fn change_links(platform: &mut Platform, level: Level, change: &dyn Fn(Link) -> Link) {
@@ -178,5 +179,14 @@ mod tests {
         let what = WhatIf::new(level, Change::UplinksDoubled, SimSpan::ZERO);
         let fair = "inter_node.contention=fair";
         assert_eq!(what.changed(&machine(&[fair, &rack(1)])), machine(&[fair, &rack(2)]));
+    }
+
+    #[test]
+    fn twice_the_bandwidth_between_cmps_includes_the_interconnect() {
+        let machine_of = |of: u32| {
+            machine(&[&format!("inter_cmp={{latency=\"1 us\",bandwidth=\"{of} GB/s\",capacity=\"{} GB/s\"}}", 4 * of)])
+        };
+        let what = WhatIf::new(Some(Level::InterCmp), Change::BandwidthDoubled, SimSpan::ZERO);
+        assert_eq!(what.changed(&machine_of(1)), machine_of(2));
     }
 }

@@ -117,6 +117,8 @@ pub const KEYS: &[(&str, Values)] = &[
             ),
             ("name", &["\"random\""]),
             ("about", &["\"a random machine\""]),
+            ("hosts", &["\"n[01-16]\""]),
+            ("origin", &["{ core = \"measured\", \"inter_node.latency\" = \"assumed\" }"]),
         ],
     ),
     (
