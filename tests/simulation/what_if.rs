@@ -46,6 +46,12 @@ fn exact_answers_for_random_applications_are_the_times_of_runs_on_the_changed_ma
             if states(&key) || (has_links && key.ends_with("inter_node.bandwidth_factor")) {
                 continue;
             }
+            // Without contention between nodes, a message is not faster than the adapter and the links. Under `ideal`
+            // they do not limit it.
+            let has_limit = has_links || states("inter_node.capacity") || states("inter_node.rails");
+            if has_limit && key.ends_with("inter_node.contention") {
+                continue;
+            }
             // A factor of a level does not change the costs of classes of pairs.
             if states("platform.pairs") {
                 continue;
