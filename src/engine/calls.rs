@@ -354,6 +354,10 @@ impl Simulator for CallTurn<'_, '_> {
             _ => Immediate::Waits,
         }
     }
+
+    fn count_code(&mut self, span: SimSpan, before: &'static str) {
+        self.lp.statistics.code.record(self.target.rank, span, before);
+    }
 }
 
 #[inline(always)]

@@ -109,7 +109,7 @@ impl Findings {
             unwaited,
             copies,
             blocks: lp.statistics.blocks,
-            code: lp.statistics.code.into_iter().collect(),
+            code: lp.statistics.code.into_times().collect(),
             waiting,
             host_times,
             tasks,

@@ -1,7 +1,5 @@
 //! Statistics of a worker: messages by level, size, pair and place, computing blocks, and collectives.
 
-use std::collections::BTreeMap;
-
 use mcpsim_base::platform::{Level, Platform, Site};
 use mcpsim_base::profile::{
     BlockUse, CodeTimes, CollectiveCounter, CollectiveProfile, MOST_RANKS, MessageProfile, Pairs,
@@ -28,9 +26,41 @@ pub(super) struct WorkerStatistics {
     pub jobs: Option<Box<JobStatistics>>,
     /// Number of messages that were delivered to ranks of the worker.
     pub delivered: u64,
-    /// Times of real code of some of the worker's ranks: of each rank whose number is a multiple of `code_stride`.
-    pub code: BTreeMap<Rank, CodeTimes>,
-    code_stride: u32,
+    /// Times of real code of some of the worker's ranks.
+    pub code: CodeSample,
+}
+
+/// Times of real code of each rank whose number is a multiple of `stride`.
+#[derive(Debug)]
+pub(super) struct CodeSample {
+    /// Times by rank / stride.
+    times: Vec<Option<Box<CodeTimes>>>,
+    stride: u32,
+}
+
+impl CodeSample {
+    /// Records the time of a block of real code of `rank` before a call of the function `before`.
+    #[inline(always)]
+    pub fn record(&mut self, rank: Rank, span: SimSpan, before: &'static str) {
+        if span > SimSpan::ZERO && rank.is_multiple_of(self.stride) {
+            self.add(rank, span, before);
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, rank: Rank, span: SimSpan, before: &'static str) {
+        let at = (rank / self.stride) as usize;
+        if self.times.len() <= at {
+            self.times.resize(at + 1, None);
+        }
+        self.times[at].get_or_insert_default().add(before, span.as_seconds());
+    }
+
+    /// Returns the times of each rank that has some.
+    pub fn into_times(self) -> impl Iterator<Item = (Rank, CodeTimes)> {
+        let of_rank = move |(at, times): (u32, Option<Box<CodeTimes>>)| Some((at * self.stride, *times?));
+        (0..).zip(self.times).filter_map(of_rank)
+    }
 }
 
 impl WorkerStatistics {
@@ -43,8 +73,7 @@ impl WorkerStatistics {
             collectives: CollectiveCounter::default(),
             jobs: JobStatistics::new(jobs, options),
             delivered: 0,
-            code: BTreeMap::new(),
-            code_stride: (sites.len() as u32).div_ceil(MOST_RANKS).max(1),
+            code: CodeSample { times: Vec::new(), stride: (sites.len() as u32).div_ceil(MOST_RANKS).max(1) },
         }
     }
 
@@ -54,13 +83,13 @@ impl WorkerStatistics {
     pub fn record_code(&mut self, rank: Rank, call: &Call, site: impl FnOnce() -> CallSite) {
         if let Call::Code(span) = call
             && *span > SimSpan::ZERO
-            && rank.is_multiple_of(self.code_stride)
+            && rank.is_multiple_of(self.code.stride)
         {
             let name = match site() {
                 CallSite::Function(name) | CallSite::Place(name, _) => name,
                 CallSite::Step(_) | CallSite::Unknown => "",
             };
-            self.code.entry(rank).or_default().add(name, span.as_seconds());
+            self.code.add(rank, *span, name);
         }
     }
 

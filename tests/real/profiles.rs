@@ -382,3 +382,25 @@ fn instrumented_functions_have_a_row_per_call_path() {
     let text = run(here, "--nct 2,1,1 --functions --compute 1us ./calls").stdout;
     assert!(text.contains("own functions, mean of ranks") && text.contains("\n    sync "), "{text}");
 }
+
+/// Blocks of real code before the calls of all ranks are compared, also blocks that a rank's turn does not begin with.
+#[test]
+fn blocks_before_each_call_are_compared_over_ranks() {
+    let directory = real::directory();
+    let here = directory.path();
+    // In each iteration another rank takes 100 ms in place of 50 ms.
+    let program = "#include <mcpsim.h>\n#include <mpi.h>\nint main(int argc, char **argv) {\n  int rank, size;\n\
+        MPI_Init(&argc, &argv);\n  MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n\
+        MPI_Comm_size(MPI_COMM_WORLD, &size);\n  for (int i = 0; i < 12; i++) {\n\
+        mcpsim_compute(i % size == rank ? 0.1 : 0.05);\n    MPI_Barrier(MPI_COMM_WORLD);\n  }\n\
+        MPI_Finalize();\n  return 0;\n}\n";
+    fs::write(here.join("turns.c"), program).unwrap();
+    let cc = run(here, "cc turns.c -o turns");
+    assert_eq!(cc.code, Some(0), "{}", cc.stderr);
+    let told = outcome(here, "--nct 4,1,1 ./turns");
+    let noise = &told["host"]["noise"];
+    let site = &noise["sites"][0];
+    assert_eq!((site["site"].as_str(), site["blocks"].as_f64()), (Some("MPI_Barrier"), Some(12.0)), "{noise}");
+    // Deviations are 12.5 ms (nine of twelve times) and 37.5 ms (three times) of a mean of 62.5 ms.
+    assert!(site["scatter"].as_f64() > Some(0.3) && noise["waiting"].as_f64() > Some(0.9), "{noise}");
+}

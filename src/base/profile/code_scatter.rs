@@ -6,6 +6,7 @@
 //! variance with two factors). The part of a rank is imbalance of the program. Scatter is noise of the host, or a choice
 //! of the program that differs between ranks and iterations.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -20,12 +21,14 @@ pub const MOST_RANKS: u32 = 1024;
 /// Times of a rank's blocks of code by the call that follows the block, in seconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CodeTimes {
-    sites: BTreeMap<String, SiteTimes>,
+    sites: Vec<SiteTimes>,
 }
 
 /// Times of a rank's blocks of code before a call.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SiteTimes {
+    /// Name of the call.
+    name: Cow<'static, str>,
     /// Number of all blocks.
     count: u64,
     /// Times of the first blocks.
@@ -61,18 +64,19 @@ pub struct SiteScatter {
 
 impl CodeTimes {
     /// Adds the time of a block of code before the call `site`.
-    pub fn add(&mut self, site: &str, seconds: f64) {
-        if !self.sites.contains_key(site) {
-            if self.sites.len() == MOST_SITES {
-                return;
+    pub fn add(&mut self, site: &'static str, seconds: f64) {
+        let at = match self.sites.iter().position(|times| times.name == site) {
+            Some(at) => at,
+            None if self.sites.len() == MOST_SITES => return,
+            None => {
+                self.sites.push(SiteTimes { name: Cow::Borrowed(site), count: 0, first: Vec::new() });
+                self.sites.len() - 1
             }
-            self.sites.insert(site.to_owned(), SiteTimes::default());
-        }
-        if let Some(times) = self.sites.get_mut(site) {
-            times.count += 1;
-            if times.first.len() < MOST_BLOCKS {
-                times.first.push(seconds);
-            }
+        };
+        let times = &mut self.sites[at];
+        times.count += 1;
+        if times.first.len() < MOST_BLOCKS {
+            times.first.push(seconds);
         }
     }
 }
@@ -82,8 +86,8 @@ impl HostNoise {
     /// less than two ranks have blocks before the same call, or no rank waits.
     pub fn of(ranks: &[CodeTimes], waiting_s: f64) -> Option<HostNoise> {
         let mut by_site: BTreeMap<&str, Vec<&SiteTimes>> = BTreeMap::new();
-        for (site, times) in ranks.iter().flat_map(|rank| &rank.sites) {
-            by_site.entry(site).or_default().push(times);
+        for times in ranks.iter().flat_map(|rank| &rank.sites) {
+            by_site.entry(&times.name).or_default().push(times);
         }
         let mut sites: Vec<SiteScatter> =
             by_site.into_iter().filter_map(|(site, times)| SiteScatter::of(site, &times)).collect();

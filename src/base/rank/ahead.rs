@@ -460,6 +460,10 @@ impl Simulator for LocalCalls<'_> {
         }
         answer
     }
+
+    fn count_code(&mut self, span: SimSpan, before: &'static str) {
+        self.simulator.count_code(span, before);
+    }
 }
 
 /// Result of an attempt to complete a wait without the engine.

@@ -19,6 +19,7 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 
 use super::ask::{Immediate, Simulator};
 use super::call::{Call, Reply};
+use crate::units::SimSpan;
 
 pub use float::FloatEnvironment;
 use float::FloatWords;
@@ -186,6 +187,15 @@ impl FiberHandle<'_> {
     #[inline(always)]
     pub fn asks(&self) -> bool {
         self.simulator().is_some()
+    }
+
+    /// Counts a block of real code before a call of the function `before`, if the fiber has a simulator at present.
+    #[inline(always)]
+    pub fn count_code(&self, span: SimSpan, before: &'static str) {
+        if let Some(simulator) = self.simulator() {
+            // SAFETY: the simulator pointer of the present turn is valid until the fiber suspends.
+            unsafe { (*simulator).count_code(span, before) };
+        }
     }
 
     /// From now on, saves the whole floating-point environment at every call, because the code reads or changes it.

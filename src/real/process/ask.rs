@@ -50,7 +50,11 @@ impl Process {
                 if self.timer.is_crowded() {
                     self.wait_for_core(handle, charge);
                 }
-                handle.call(self.charged_block(charge), |_| ());
+                let block = self.charged_block(charge);
+                if let Call::Code(span) = block {
+                    handle.count_code(span, self.function.get());
+                }
+                handle.call(block, |_| ());
             }
         }
         handle
