@@ -8,9 +8,7 @@
 use std::mem::take;
 
 use mcpsim_base::profile::StrandSpan;
-use mcpsim_base::rank::{
-    COMPLETE, Call, Completion, Immediate, Pattern, Program, Reply, ReplyKind, RequestId, Requests, SERVICE, Simulator,
-};
+use mcpsim_base::rank::{COMPLETE, Call, Immediate, Pattern, Program, RequestId, Requests, SERVICE, Simulator};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
@@ -128,7 +126,7 @@ impl CallTurn<'_, '_> {
         if self.lp.recording.watches {
             let CallTurn { target, lp, task, .. } = self;
             let clock = target.control(*task).clock;
-            let reply = reply(clock, answer, &mut lp.completions);
+            let reply = answer.reply(clock, &mut lp.completions);
             return Some(match &mut lp.meter {
                 None => program.next(reply),
                 Some(meter) => meter.code(|| program.next(reply)),
@@ -136,12 +134,12 @@ impl CallTurn<'_, '_> {
         }
         let clock = self.target.control(self.task).clock;
         if !matches!(answer, Answer::Completed) {
-            return program.next_asking(&mut reply(clock, answer, &mut []), self);
+            return program.next_asking(&mut answer.reply(clock, &mut []), self);
         }
         // Calls that the program executes itself may complete requests before the program returns its next call.
         let spare = std::mem::take(&mut self.lp.spare);
         let mut completions = std::mem::replace(&mut self.lp.completions, spare);
-        let call = program.next_asking(&mut reply(clock, answer, &mut completions), self);
+        let call = program.next_asking(&mut answer.reply(clock, &mut completions), self);
         self.lp.spare = completions;
         call
     }
@@ -349,7 +347,7 @@ impl Simulator for CallTurn<'_, '_> {
         match self.make(call) {
             Some(answer) if self.is_in_time() => {
                 let clock = self.target.control(self.task).clock;
-                Immediate::Replied(reply(clock, answer, &mut self.lp.completions))
+                Immediate::Replied(answer.reply(clock, &mut self.lp.completions))
             }
             _ => Immediate::Waits,
         }
@@ -358,17 +356,6 @@ impl Simulator for CallTurn<'_, '_> {
     fn count_code(&mut self, span: SimSpan, before: &'static str) {
         self.lp.statistics.code.record(self.target.rank, span, before);
     }
-}
-
-#[inline(always)]
-fn reply(clock: SimTime, answer: Answer, completions: &mut [Completion]) -> Reply<'_> {
-    let kind = match answer {
-        Answer::Begin => ReplyKind::Begin,
-        Answer::Done => ReplyKind::Done,
-        Answer::Started(id) => ReplyKind::Started(id),
-        Answer::Completed => ReplyKind::Completed(completions),
-    };
-    Reply { clock, kind }
 }
 
 /// Resumes a task whose wait is over.

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use mcpsim_base::platform::Level;
 use mcpsim_base::profile::TimeParts;
-use mcpsim_base::rank::{Call, Envelope, Matcher, Pattern, Payload, Program, Rank, RequestId, Requests, Which};
+use mcpsim_base::rank::{
+    Call, Completion, Envelope, Matcher, Pattern, Payload, Program, Rank, Reply, ReplyKind, RequestId, Requests, Which,
+};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ActivityLimits, ActivityRecord};
@@ -160,6 +162,19 @@ pub(super) enum Answer {
     Done,
     Started(RequestId),
     Completed,
+}
+
+impl Answer {
+    #[inline(always)]
+    pub fn reply(self, clock: SimTime, completions: &mut [Completion]) -> Reply<'_> {
+        let kind = match self {
+            Answer::Begin => ReplyKind::Begin,
+            Answer::Done => ReplyKind::Done,
+            Answer::Started(id) => ReplyKind::Started(id),
+            Answer::Completed => ReplyKind::Completed(completions),
+        };
+        Reply { clock, kind }
+    }
 }
 
 /// Kind of call that waits for all of its requests.
