@@ -68,10 +68,11 @@ fn simulated(args: &MeasureArgs, path: &Path, prefix: &Path) -> Result<(), Failu
     let plan = PairPlan { parameters, nodes, jitter };
     let hosts: Vec<String> = sites.iter().map(|site| format!("node{}", site.node)).collect();
     let about = format!("{:?} on {} {}", plan, platform.name, platform.shape);
-    let mut work = PairWork::start(args, prefix, &plan.parameters, &hosts, &about)?;
     let progress = Arc::new(Progress::default());
     let by_signal = Arc::clone(&progress);
+    // Before the journal exists: from then on an interrupt names it.
     let _listening = interrupt::listen(true, move || by_signal.cancel())?;
+    let mut work = PairWork::start(args, prefix, &plan.parameters, &hosts, &about)?;
     for matrix in work.journal.done()..parameters.count() {
         match simulate_length(&platform, sites.clone(), &plan, parameters.length(matrix), &progress) {
             Err(RunError::Interrupted { .. }) => return Err(work.interrupted()),
