@@ -84,7 +84,7 @@ def scaling(table: typing.Any, axes: typing.Any = None):
         efficiency.plot(ranks, [100 * gain * ranks[0] / x for gain, x in zip(gains, ranks)], marker="o", label=label)
     all_ranks = sorted({x for points in series.values() for x, _ in points})
     least = all_ranks[0]
-    speedup.plot(all_ranks, [x / least for x in all_ranks], color="grey", linestyle=":", label="ideal")
+    ideal = speedup.plot(all_ranks, [x / least for x in all_ranks], color="grey", linestyle=":", label="ideal")
     names = ("predicted time in s", f"speed-up over {least} ranks", "efficiency in %")
     for each, name in zip((time, speedup, efficiency), names):
         each.set_xscale("log", base=2)
@@ -95,6 +95,10 @@ def scaling(table: typing.Any, axes: typing.Any = None):
         each.grid(alpha=0.3)
     time.set_yscale("log")
     speedup.set_yscale("log", base=2)
+    time.yaxis.set_major_formatter("{x:g}")
+    time.yaxis.set_minor_formatter("{x:g}")
+    speedup.yaxis.set_major_formatter("{x:g}")
+    speedup.legend(handles=ideal, fontsize="small")
     efficiency.set_ylim(bottom=0)
     if len(series) > 1:
         time.legend(fontsize="small")
