@@ -8,6 +8,8 @@ mod support;
 mod bad_input;
 #[path = "command/cli.rs"]
 mod cli;
+#[path = "command/collective_models.rs"]
+mod collective_models;
 #[path = "command/foreign.rs"]
 mod foreign;
 #[path = "command/outputs.rs"]

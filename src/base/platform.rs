@@ -3,6 +3,7 @@
 //! Independent of clocks, events and the programs of ranks.
 
 mod baseline;
+mod collective_times;
 mod conditions;
 mod effects;
 mod file;
@@ -35,6 +36,7 @@ mod threads;
 mod unread;
 
 pub use baseline::{Baseline, BaselineLink};
+pub use collective_times::CollectiveTimes;
 pub use conditions::{Conditions, ProgressEngine};
 pub use effects::Effect;
 pub use file::{Origins, ParameterOrigin, PlatformSource};

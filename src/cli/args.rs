@@ -457,7 +457,7 @@ mod tests {
             ),
             (
                 "--model logq a.toml",
-                "invalid value 'logq' for '--model <MODEL>': expected mcpsim, two-level, hockney, logp or loggp",
+                "invalid value 'logq' for '--model <MODEL>': expected mcpsim, two-level, hockney, logp, loggp or xu-hwang",
             ),
             (
                 "--seed -1 a.toml",

@@ -277,6 +277,9 @@ pub struct HostUse {
     pub wall_s: f64,
     /// Number of simulated messages per second of wall-clock time.
     pub messages_per_s: f64,
+    /// Number of messages of all simulations of the prediction; 0 if the prediction has one simulation.
+    #[serde(skip)]
+    pub all_messages: u64,
     /// Number of worker threads of all host processes.
     pub workers: u32,
     /// Number of host processes.
@@ -456,7 +459,7 @@ mod tests {
             sites: None,
             kinds: None,
             sent: BTreeMap::new(),
-            sizes: None,
+            sizes: Some([(8, 3), (1 << 40, 1)].into()),
             timelines: Vec::new(),
             places: Vec::new(),
             per_rank: Vec::new(),
@@ -485,7 +488,6 @@ mod tests {
                 share,
             }],
         });
-        outcome.sizes = Some([(8, 3), (1 << 40, 1)].into());
         let total = FunctionCalls { calls: 2, time: span(6), ..FunctionCalls::default() };
         outcome.functions =
             Some(vec![FunctionProfile { function: "MPI_Send".to_owned(), total, per_rank: Vec::new() }]);

@@ -81,7 +81,7 @@ impl LevelModels {
     /// unknown.
     pub fn at(&self, model: Textbook, bytes: u64) -> Option<f64> {
         match model {
-            Textbook::Hockney => Some(self.hockney.at(bytes)),
+            Textbook::Hockney | Textbook::XuHwang => Some(self.hockney.at(bytes)),
             Textbook::LogP => self.log_p.map(|small| small.log_p.message()),
             Textbook::LogGp => self.log_gp.map(|model| model.at(bytes)),
         }

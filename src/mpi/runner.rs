@@ -1,7 +1,9 @@
 //! Translates one collective of one rank into engine calls: the steps of the algorithm become calls with world ranks,
 //! sizes, a tag and costs.
 
+mod busy;
 mod concurrent;
+mod modelled;
 mod parts;
 
 use smallvec::SmallVec;
@@ -13,13 +15,14 @@ use super::rules;
 use super::schedule::{BlockLayout, Blocks, Extent, Piece, Schedule, Space, Step, Then};
 use super::staged::{BlockMove, FlatStage, Staged};
 use super::{CallForm, CollectiveCall, CommMember, Sizes};
+use busy::Busy;
 use concurrent::ConcurrentStages;
 use mcpsim_base::platform::{Algorithm, Collective, CollectiveRules, Method};
 use mcpsim_base::rank::{
-    COMPLETE, Call, Completion, DataBlock, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag,
-    TagPattern,
+    COMPLETE, Call, Completion, Message, Pattern, Reply, ReplyKind, Requests, SendMode, Source, Tag, TagPattern,
 };
 use mcpsim_base::units::{Bytes, SimSpan};
+use modelled::ModelledCollective;
 pub(super) use parts::{blocks, seat_of};
 use parts::{check_sizes, common_buffer, seat};
 
@@ -42,39 +45,8 @@ enum Following {
     Second(Schedule, BlockLayout),
     /// The remaining stages of a node-aware collective.
     Stages(Staged),
-}
-
-/// Virtual time that a rank spends on copying and combining data, and the number of bytes moved.
-#[derive(Clone, Copy, Debug, Default)]
-struct Busy {
-    span: SimSpan,
-    size: Bytes,
-    combines: bool,
-}
-
-impl Busy {
-    /// Creates local work that takes `span` of virtual time and moves a negligible number of bytes.
-    fn new(span: SimSpan) -> Busy {
-        Busy { span, ..Busy::default() }
-    }
-
-    #[inline]
-    fn combine(cost: DataRates, size: Bytes) -> Busy {
-        Busy { span: cost.combine(size), size, combines: true }
-    }
-
-    /// Adds the time and the bytes of copying `size` bytes to the local work.
-    fn copy(&mut self, cost: DataRates, size: Bytes) {
-        self.span += cost.copy(size);
-        self.size = Bytes::new(self.size.get().saturating_add(size.get()));
-    }
-
-    /// Engine call that executes the work; `None` if the work takes no time.
-    #[inline]
-    fn call(self, comm: &CommMember) -> Option<Call> {
-        let Busy { span, size, combines } = self;
-        (span > SimSpan::ZERO).then(|| Call::Data(DataBlock { span, size, context: comm.collective(), combines }))
-    }
+    /// A collective whose time a model states. It has no schedule.
+    Modelled(ModelledCollective),
 }
 
 /// Executes the schedules of one rank in one collective call.
@@ -130,16 +102,18 @@ impl<M: Mover> Runner<M> {
             Sizes::Same(size) if call.collective != Collective::Barrier => *size,
             _ => Bytes::ZERO,
         };
-        if let (Algorithm::NodeAware, Some(map)) = (choice.method.algorithm, &rules.nodes) {
+        if let (Algorithm::NodeAware, Some(map), None) = (choice.method.algorithm, &rules.nodes, &rules.times) {
             let nodes = Nodes::new(&call.comm, map);
             let stages = Staged::new(rules.library, call, nodes, element);
             let cost = cost.over(|| stages.buffer());
             return Ok(Runner::staged(stages, choice.method, (cost, ApartCost::from_rules(rules)), sequence, mover));
         }
+        let modelled = ModelledCollective::new(&call, rules);
         let CollectiveCall { collective, comm, sizes, algorithm: asked, .. } = call;
         let extent = Extent { size: whole, element };
         let (schedule, second) =
             Schedule::plan(collective, choice, seat, extent).expect("the algorithm was found to suit");
+        let schedule = if modelled.is_some() { schedule.without_steps() } else { schedule };
         let layout = blocks(&schedule, seat, extent, &sizes);
         let rest = second.map(|second| Box::new(Following::Second(second, blocks(&second, seat, extent, &sizes))));
         let open = match collective {
@@ -151,12 +125,13 @@ impl<M: Mover> Runner<M> {
         // of concurrent collectives.
         let tag = sequence << 4 | collective as Tag;
         let (expected, started) = (None, SmallVec::new());
+        let modelled = modelled.map(|modelled| Box::new(Following::Modelled(modelled)));
         Ok(Runner {
             schedule,
             method: choice.method,
             asked,
             spaces: [Space::Input, Space::Output],
-            rest,
+            rest: modelled.or(rest),
             concurrent: None,
             mover,
             expected,
@@ -235,7 +210,7 @@ impl<M: Mover> Runner<M> {
     #[cold]
     fn go_on(&mut self) -> bool {
         match self.rest.as_deref_mut() {
-            None => false,
+            None | Some(Following::Modelled(_)) => false,
             Some(Following::Second(..)) => {
                 if let Some(Following::Second(schedule, layout)) = self.rest.take().map(|rest| *rest) {
                     (self.schedule, self.layout) = (schedule, layout);
@@ -275,8 +250,14 @@ impl<M: Mover> Runner<M> {
         let element = self.mover.element(Collective::ALL[(self.tag & 15) as usize]).max(1);
         let data = CalledData { element, in_order: self.mover.is_ordered() };
         let sequence = self.tag >> 4;
-        if let Some(Following::Stages(stages)) = self.rest.as_deref() {
-            return CalledCollective { call: stages.call().clone(), data, sequence };
+        match self.rest.as_deref() {
+            Some(Following::Stages(stages)) => {
+                return CalledCollective { call: stages.call().clone(), data, sequence };
+            }
+            Some(Following::Modelled(modelled)) => {
+                return CalledCollective { call: modelled.call().clone(), data, sequence };
+            }
+            _ => {}
         }
         let collective = Collective::ALL[(self.tag & 15) as usize];
         let sizes = match &self.layout {
@@ -371,6 +352,9 @@ impl<M: Mover> Runner<M> {
                     }
                 }
                 Step::Done => {
+                    if let Some(Following::Modelled(modelled)) = self.rest.as_deref_mut() {
+                        return modelled.next_call(self.tag);
+                    }
                     let goes_on = self.rest.is_some() && self.go_on();
                     match std::mem::take(&mut self.busy).call(&self.comm) {
                         None if self.concurrent.is_some() => {

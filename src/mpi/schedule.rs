@@ -167,6 +167,11 @@ impl Schedule {
         Step::Done
     }
 
+    /// Returns the schedule without its steps.
+    pub fn without_steps(self) -> Self {
+        Schedule::empty(self.seat, self.parts)
+    }
+
     /// Creates a schedule that has no phases yet.
     fn empty(seat: Seat, parts: Parts) -> Self {
         Schedule { seat, parts, phases: [Phase::Nothing; PHASES], phase: 0, round: 0 }

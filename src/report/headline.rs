@@ -24,7 +24,7 @@ pub(super) fn headline(outcome: &Outcome) -> String {
         "two-level" | "bigsim" => {
             format!("  model            two-level: ({nodes}, {})\n", u64::from(cmps) * u64::from(cores))
         }
-        "hockney" | "logp" | "loggp" => {
+        "hockney" | "logp" | "loggp" | "xu-hwang" => {
             format!("  model            {}: {nodes} processors, all equally far apart\n", outcome.model)
         }
         other => format!("  model            {}\n", clip(other, 50)),

@@ -87,6 +87,7 @@ pub(crate) fn huge() -> Outcome {
     outcome.host = HostUse {
         wall_s: 7321.4,
         messages_per_s: 3.82e7,
+        all_messages: 0,
         workers: 64,
         processes: 8,
         peak_rss_bytes: 93 << 30,
@@ -185,6 +186,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         host: HostUse {
             wall_s: 0.0234,
             messages_per_s: 984_615.4,
+            all_messages: 0,
             workers: 2,
             processes: 1,
             peak_rss_bytes: 9 << 20,

@@ -20,7 +20,8 @@ impl Stopwatch {
 
     /// Ends the measurement of host time and stores the time in the outcome.
     pub fn stop(self, outcome: &mut Outcome) {
-        let messages = outcome.messages.count;
+        // A prediction of several jobs also simulates each job alone and without each other job.
+        let messages = outcome.messages.count.max(outcome.host.all_messages);
         enter(&mut outcome.host, messages, self.started.elapsed());
     }
 }

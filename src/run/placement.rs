@@ -1,7 +1,12 @@
 //! Placement of ranks on the cores of a machine.
 
-use crate::platform::{MapBy, Placement, PlacementError, Places, Platform, Shape, Site, cores_of};
-use crate::units::{Bytes, counted};
+use std::sync::Arc;
+
+use crate::measure::{CollectiveFit, CollectiveTests, simulate_collectives};
+use crate::platform::{
+    CollectiveTimes, Level, MapBy, Placement, PlacementError, Places, Platform, Shape, Site, Textbook, cores_of,
+};
+use crate::units::{Bytes, SimSpan, counted};
 
 use super::error::PredictError;
 use super::host::available_memory;
@@ -18,7 +23,7 @@ pub(crate) fn placed(
     let machine = (platform.shape, platform.core.threads.count(), &*platform.places);
     let sites = sites_on(settings, machine, ranks, own_ranks)?;
     check_memory(ranks, available_memory())?;
-    Ok(as_modelled(settings, platform, sites))
+    as_modelled(settings, platform, sites)
 }
 
 /// Returns the cores of `ranks` ranks on a machine with this shape, number of hardware threads per core, and places.
@@ -120,21 +125,45 @@ fn sites_of_groups(
 }
 
 /// Returns the platform as the network model sees it, and the cores of the ranks in this platform.
-pub(super) fn as_modelled(settings: &Settings, mut platform: Platform, sites: Vec<Site>) -> (Platform, Vec<Site>) {
+///
+/// # Errors
+/// The simulation of collectives that the model of Xu and Hwang requires fails.
+pub(super) fn as_modelled(
+    settings: &Settings,
+    mut platform: Platform,
+    sites: Vec<Site>,
+) -> Result<(Platform, Vec<Site>), PredictError> {
     let shape = platform.shape;
     platform.spread_ranks(&sites);
     if let Some(part) = settings.memory_bound {
         platform = platform.with_memory_bound(part.of_one());
     }
-    match settings.model {
+    Ok(match settings.model {
         Model::Mcpsim => (platform, sites),
         // The baseline model differs only in its network, not in the placement of ranks.
         Model::TwoLevel => (platform.two_level(), sites.into_iter().map(|site| site.two_level(shape)).collect()),
         Model::Textbook(model) => {
-            let flat = platform.textbook(model, &sites);
+            let mut flat = platform.textbook(model, &sites);
+            if model == Textbook::XuHwang {
+                let message = flat.link(Level::InterNode).rows()[0].latency;
+                flat.collectives.times = Some(Arc::new(collective_times(&platform, &sites, message)?));
+            }
             (flat, sites.into_iter().map(|site| site.flat(shape)).collect())
         }
+    })
+}
+
+/// Times of collectives by Xu and Hwang's model, fitted to simulated collectives of the ranks on `platform`. A message
+/// without data takes `message`.
+fn collective_times(platform: &Platform, sites: &[Site], message: SimSpan) -> Result<CollectiveTimes, PredictError> {
+    // Repeated calls of a collective take the same time.
+    let tests = CollectiveTests { most_bytes: 1 << 20, repeats: 1, budget: 0.0 };
+    let timed = simulate_collectives(platform, sites.to_vec(), &tests)?;
+    let mut times = CollectiveTimes::new(message);
+    for fit in CollectiveFit::all(&timed) {
+        times.add(fit.collective, fit.by_ranks.iter().map(|(ranks, hockney, _)| (*ranks, *hockney)));
     }
+    Ok(times)
 }
 
 /// Returns the unit of the machine (such as node or socket) over which ranks are distributed, if the settings name a

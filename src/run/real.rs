@@ -13,7 +13,7 @@ use crate::engine::{
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealRanks};
-use crate::platform::{MemoryShares, Platform, Site};
+use crate::platform::{MemoryShares, Platform, Site, Textbook};
 use crate::process::{self, Checks, ComputeMode, Endings, Job, JobProgram, Output, Stream};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
@@ -27,7 +27,7 @@ use super::inputs::{self, Presence};
 use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
-use super::values::data_text;
+use super::values::{Model, data_text};
 
 /// Maximum number of mistakes in MPI calls that notes report.
 const MOST_NOTES: usize = 20;
@@ -293,6 +293,10 @@ pub(super) fn described(
 ) -> Result<(Arc<Platform>, Vec<Site>, Labels), PredictError> {
     let settings = &run.settings;
     check_rules(&run.platform.platform)?;
+    if settings.model == Model::Textbook(Textbook::XuHwang) {
+        let text = "--model xu-hwang: expected a description or a trace; found a program, whose collectives carry data";
+        return Err(PredictError::input(text));
+    }
     let (platform, sites) = placed(settings, run.platform.platform.clone(), file.all_ranks())?;
     if let (Some(_), Some(ranks)) = (&file.others, file.all_ranks().filter(|&ranks| ranks as usize != sites.len())) {
         let (asked, name) = (sites.len(), file.title());

@@ -220,7 +220,7 @@ settings! {
         "The simulated machine: a platform file, or a name from mcpsim list (default: default)";
     #[serde(deserialize_with = "model_of")]
     model: Model = "MODEL", Machine, parsed,
-        "Network model: mcpsim (default), two-level (a simple baseline), or a textbook model: hockney, logp, loggp";
+        "Network model: mcpsim (default), two-level (a simple baseline), or a textbook model: hockney, logp, loggp, xu-hwang";
     #[serde(deserialize_with = "positive")]
     ranks: u32 = "P", Ranks, whole_from_1, "Number of ranks (default: one per core)";
     oversubscribe: bool = "", Ranks, switch, "Allow more than one rank per core";

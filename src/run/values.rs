@@ -24,12 +24,13 @@ pub enum Model {
 
 impl Model {
     /// All network models; mcpsim's own model is first.
-    pub const ALL: [Model; 5] = [
+    pub const ALL: [Model; 6] = [
         Model::Mcpsim,
         Model::TwoLevel,
         Model::Textbook(Textbook::Hockney),
         Model::Textbook(Textbook::LogP),
         Model::Textbook(Textbook::LogGp),
+        Model::Textbook(Textbook::XuHwang),
     ];
 
     /// Returns the name of the network model in files and in the Outcome.
@@ -40,6 +41,7 @@ impl Model {
             Model::Textbook(Textbook::Hockney) => "hockney",
             Model::Textbook(Textbook::LogP) => "logp",
             Model::Textbook(Textbook::LogGp) => "loggp",
+            Model::Textbook(Textbook::XuHwang) => "xu-hwang",
         }
     }
 }
@@ -281,7 +283,7 @@ as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
 const PART: &str = "a number from 0 to 1";
-const MODELS: &str = "mcpsim, two-level, hockney, logp or loggp";
+const MODELS: &str = "mcpsim, two-level, hockney, logp, loggp or xu-hwang";
 
 /// Parses the bounds of message size intervals, such as "256,4KiB,64KiB".
 pub(super) fn parse_intervals(text: &str) -> Result<Intervals, String> {

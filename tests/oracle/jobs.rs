@@ -165,6 +165,8 @@ fn two_jobs_share_an_uplink() {
     );
     assert_eq!(outcome.predicted, a.end);
     assert_eq!(outcome.path.total().as_ps(), outcome.predicted.as_ps());
+    // Each job has one message, and each is simulated together with the other job and alone.
+    assert_eq!((outcome.messages.count, outcome.host.all_messages), (2, 4));
 }
 
 #[test]

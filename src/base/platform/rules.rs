@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::collective_times::CollectiveTimes;
 use super::node_map::NodeMap;
 use super::selection::Selection;
 use crate::units::{Bytes, SimSpan};
@@ -259,6 +260,8 @@ pub struct CollectiveRules {
     pub selection: Option<Arc<Selection>>,
     /// Node of each rank, for node-aware MPI libraries; `None`: all ranks are on one node.
     pub nodes: Option<Arc<NodeMap>>,
+    /// Times of collectives under `--model xu-hwang`; a collective with a time does not run its algorithm.
+    pub times: Option<Arc<CollectiveTimes>>,
     rules: Vec<(Collective, Vec<CollectiveRule>)>,
 }
 

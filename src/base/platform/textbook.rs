@@ -16,6 +16,10 @@ pub enum Textbook {
     LogP,
     /// The model [`LogGp`].
     LogGp,
+    /// The model [`Hockney`] of messages, and the times of collectives of Xu and Hwang ([`CollectiveTimes`]).
+    ///
+    /// [`CollectiveTimes`]: super::CollectiveTimes
+    XuHwang,
 }
 
 /// Message size in bytes for which LogP's parameters are derived.
@@ -226,7 +230,7 @@ impl Platform {
     pub fn textbook(&self, model: Textbook, sites: &[Site]) -> Platform {
         let link = self.link(self.shape.farthest());
         let (contention, row) = match model {
-            Textbook::Hockney => (Contention::Ideal, hockney_row(link.hockney())),
+            Textbook::Hockney | Textbook::XuHwang => (Contention::Ideal, hockney_row(link.hockney())),
             Textbook::LogP => (Contention::Queue, log_gp_row(LogGp { small: link.log_p(LOGP_BYTES), per_byte: 0.0 })),
             Textbook::LogGp => (Contention::Queue, log_gp_row(link.log_gp())),
         };

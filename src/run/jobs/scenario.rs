@@ -44,9 +44,12 @@ pub(super) struct Scenario<'a> {
 
 impl<'a> Scenario<'a> {
     /// Creates the simulation of `jobs` on the machine of `run`.
-    pub fn new(run: &Resolved, jobs: Vec<&'a PlacedJob>) -> Self {
+    ///
+    /// # Errors
+    /// The errors of [`as_modelled`].
+    pub fn new(run: &Resolved, jobs: Vec<&'a PlacedJob>) -> Result<Self, PredictError> {
         let sites: Vec<Site> = jobs.iter().flat_map(|job| job.sites.iter().copied()).collect();
-        let (platform, sites) = as_modelled(&run.settings, run.platform.platform.clone(), sites);
+        let (platform, sites) = as_modelled(&run.settings, run.platform.platform.clone(), sites)?;
         let mut first = 0;
         let mut ranks = Vec::new();
         for job in &jobs {
@@ -56,7 +59,7 @@ impl<'a> Scenario<'a> {
             ranks.push(JobRanks { name, app, first, count, start, number });
             first += count;
         }
-        Scenario { jobs, platform, sites, ranks }
+        Ok(Scenario { jobs, platform, sites, ranks })
     }
 
     /// Returns the ranks of each job as a text, for errors of the simulation.

@@ -57,7 +57,7 @@ pub(in crate::run) fn simulate(
         config: run.to_json()?,
     };
     let of = |jobs: Vec<&PlacedJob>, details: Details, labels: Labels, conduct: Conduct<'_>| {
-        let scenario = Scenario::new(run, jobs);
+        let scenario = Scenario::new(run, jobs)?;
         let found = scenario.run(run, labels, conduct, details);
         found.map_err(|error| match error.simulation() {
             Some(_) => error.at(scenario.ranks_text()),
@@ -66,6 +66,8 @@ pub(in crate::run) fn simulate(
     };
     let conduct = Conduct { recorded: false, ..conduct };
     let outcome = of(jobs.iter().collect(), run.settings.details, labels.clone(), conduct)?;
+    let messages = |outcome: &Option<Outcome>| outcome.as_ref().map_or(0, |outcome| outcome.messages.count);
+    let mut all_messages = messages(&outcome);
     let others = Labels { config: serde_json::Value::Null, ..labels };
     let of_some = |jobs: Vec<&PlacedJob>| {
         let sites: Vec<Site> = jobs.iter().flat_map(|job| &job.sites).copied().collect();
@@ -85,19 +87,26 @@ pub(in crate::run) fn simulate(
     let mut without: Vec<Option<Outcome>> = Vec::new();
     if jobs.len() > 1 && compared != JobComparison::None {
         for job in &jobs {
-            alone.push(of_some(vec![job])?);
+            let found = of_some(vec![job])?;
+            all_messages += messages(&found);
+            alone.push(found);
         }
         if compared == JobComparison::Each {
             for (at, job) in jobs.iter().enumerate() {
                 let left = jobs.iter().filter(|other| other.number != job.number).collect();
                 without.push(match jobs.len() {
                     2 => alone[1 - at].clone(),
-                    _ => of_some(left)?,
+                    _ => {
+                        let found = of_some(left)?;
+                        all_messages += messages(&found);
+                        found
+                    }
                 });
             }
         }
     }
     let Some(mut outcome) = outcome else { return Ok(None) };
+    outcome.host.all_messages = all_messages;
     compare(&mut outcome, &alone, &without);
     outcome.results = results(&outcome);
     Ok(Some(Prediction { outcome, trace: None, exit_code: recordings.exit_code, notes }))

@@ -70,11 +70,13 @@ fn bad_values_of_the_run_table_name_key_place_and_what_was_expected() {
         ("run.seed = -1", "expected a whole number from 0 on in run.seed of a.toml; found -1".to_owned()),
         (
             "run.model = \"logq\"",
-            "expected mcpsim, two-level, hockney, logp or loggp in run.model of a.toml; found \"logq\"".to_owned(),
+            "expected mcpsim, two-level, hockney, logp, loggp or xu-hwang in run.model of a.toml; found \"logq\""
+                .to_owned(),
         ),
         (
             "run.model = {}",
-            "expected mcpsim, two-level, hockney, logp or loggp in run.model of a.toml; found a table".to_owned(),
+            "expected mcpsim, two-level, hockney, logp, loggp or xu-hwang in run.model of a.toml; found a table"
+                .to_owned(),
         ),
         ("run.max_time = 7", "expected a time such as \"1.2 us\" in run.max_time of a.toml; found 7".to_owned()),
         ("run.memory_bound = 1.5", "expected a number from 0 to 1 in run.memory_bound of a.toml; found 1.5".to_owned()),
