@@ -266,8 +266,9 @@ impl Prepared {
         let prepared = Prepared { case, table, points, sources, models: args.compared() };
         for point in &prepared.points.all {
             let label = point.label(&prepared.points.columns);
-            let ask = Ask { set: point.set.clone(), label, ..Ask::default() };
-            prepared.configure(prepared.models[0], &ask)?;
+            for set in [point.set.clone(), [&point.set[..], &point.minus].concat()] {
+                prepared.configure(prepared.models[0], &Ask { set, label: label.clone(), ..Ask::default() })?;
+            }
         }
         Ok(prepared)
     }
@@ -280,19 +281,25 @@ impl Prepared {
             let place = names.iter().position(|name| *name == model).expect("one of those that are compared");
             let model = self.models[place];
             // Points with equal inputs, which differ only in columns such as the date, share one simulation run.
-            let mut runs: Vec<&Ask> = Vec::new();
-            let mut of = Vec::new();
-            for ask in asks {
+            let mut runs: Vec<Ask> = Vec::new();
+            let mut run_of = |ask: &Ask| {
                 let same = runs.iter().position(|run| run.set == ask.set && run.without == ask.without);
-                of.push(same.unwrap_or(runs.len()));
-                if same.is_none() {
-                    runs.push(ask);
-                }
-            }
+                same.unwrap_or_else(|| {
+                    runs.push(ask.clone());
+                    runs.len() - 1
+                })
+            };
+            let second = |ask: &Ask| Ask { set: [&ask.set[..], &ask.minus].concat(), ..ask.clone() };
+            let of: Vec<(usize, Option<usize>)> =
+                asks.iter().map(|ask| (run_of(ask), (!ask.minus.is_empty()).then(|| run_of(&second(ask))))).collect();
             let configurations = runs.iter().map(|ask| self.configure(model, ask)).collect::<Result<Vec<_>, _>>()?;
             let labels: Vec<&str> = runs.iter().map(|ask| ask.label.as_str()).collect();
             let times = host.run(&configurations, &labels, &self.case)?;
-            Ok::<_, Failure>(of.into_iter().map(|run| times[run]).collect())
+            let time = |(run, second): (usize, Option<usize>)| {
+                let seconds = times[run].seconds - second.map_or(0.0, |second| times[second].seconds);
+                PredictedTime { seconds, ..times[run] }
+            };
+            Ok::<_, Failure>(of.into_iter().map(time).collect())
         })
         .map_err(|failure| at(&self.case.name, failure))
     }

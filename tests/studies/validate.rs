@@ -67,6 +67,12 @@ fn jacobi3d_on_clovertown_is_predicted_as_stored() {
 }
 
 #[test]
+fn real_programs_on_two_clusters_are_predicted_as_stored() {
+    small("lcc2-heat3d-real", "--only ranks=2,8 --only room_size=128", 6, 5.0);
+    small("clovertown-jacobi3d-real", "--only processes=2,4,16 --only variant=waits", 3, 2.0);
+}
+
+#[test]
 fn ljj_in_the_cloud_is_predicted_as_stored() {
     small("jinr-ljj", "--only processes=4,10", 2, 3.0);
 }
@@ -171,6 +177,18 @@ fn a_users_own_case_is_judged_and_written_in_every_form() {
     assert_eq!(rows.len(), 1 + 2 * 3, "{csv}");
     assert!(rows[5].starts_with("mine,ranks=4,predicted,mcpsim,1,2.1,2.1,2.1,2,-4.762"), "{csv}");
     assert!(own(CASE, RUNS, "--figures figures --format svg").stdout.ends_with("in figures: mine-error\n"));
+}
+
+/// The measured run has a start-up of 0.5 s, and its time is that of two blocks of which one is simulated. The time of
+/// an empty block is not measured. 4 ranks: 2 (2 s - 1 s) + 0.5 s = 2.5 s.
+#[test]
+fn a_second_run_is_subtracted_and_a_stated_time_is_added() {
+    let app = "main = [{ compute = \"1 s\" }, { compute = \"work / size\" }]\n[params]\nwork = \"4 s\"\n";
+    let when = "[[when]]\nrows = {}\nminus = { app.work = \"0 s\" }\ntimes = 2\nplus = \"500 ms\"\n";
+    let case = "about = \"a\"\napp = \"app.toml\"\nmeasured = \"m.csv\"\ntime = \"time_s\"\n\
+        [columns]\nranks = \"run.ranks\"\n[provenance]\napp = \"own\"\n\"app.work\" = \"own\"\nplus = \"own\"\n";
+    let csv = own_app(app, &format!("{case}{when}"), RUNS, "--csv -").stdout;
+    assert!(csv.contains("\nmine,ranks=4,predicted,mcpsim,1,2.1,2.1,2.1,2.5,19.048"), "{csv}");
 }
 
 #[test]

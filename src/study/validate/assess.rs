@@ -19,6 +19,8 @@ use super::{
 pub struct Ask {
     /// Settings of the requested run.
     pub set: Vec<Override>,
+    /// Settings of a second run, in addition to those of the requested run. The time of the second run is subtracted.
+    pub minus: Vec<Override>,
     /// Machine effects that are switched off in the requested run.
     pub without: Vec<Effect>,
     /// Label of the requested run in messages and progress output.
@@ -66,7 +68,7 @@ pub fn assess<E: From<ConfigError>>(
         }
         let asks = counted.iter().map(|point| fits.ask(case, point, &points.columns)).collect::<Result<Vec<_>, _>>()?;
         for ((point, judged), time) in counted.iter().zip(&mut judged).zip(predict_times(model, &asks)?) {
-            judged.predicted_s.push(time.seconds * point.times);
+            judged.predicted_s.push(point.predicted(time.seconds));
             judged.dominant = judged.dominant.or(time.dominant);
         }
         if index == 0 {
@@ -123,7 +125,7 @@ fn intervals<E>(
     let noisy: Vec<Ask> = predicted.iter().flat_map(|&place| interval::noisy(&asks[place], &noise.set, runs)).collect();
     let seconds = predict(&noisy)?;
     for (place, seconds) in predicted.into_iter().zip(seconds.chunks(runs as usize)) {
-        let seconds: Vec<f64> = seconds.iter().map(|seconds| seconds * counted[place].times).collect();
+        let seconds: Vec<f64> = seconds.iter().map(|seconds| counted[place].predicted(*seconds)).collect();
         judged[place].interval = Some(PointInterval::of(&seconds, counted[place]));
     }
     Ok(())
@@ -146,7 +148,7 @@ fn worth<E: From<ConfigError>>(
             fits.ask(case, point, &points.columns).map(|ask| Ask { without: without.clone(), ..ask })
         };
         let asks = counted.iter().map(ask).collect::<Result<Vec<_>, _>>()?;
-        let seconds = predict(&asks)?.iter().zip(counted).map(|(seconds, point)| seconds * point.times).collect();
+        let seconds = predict(&asks)?.iter().zip(counted).map(|(seconds, point)| point.predicted(*seconds)).collect();
         found.rows.push(EffectErrors::of((name, about), judged, case.group.as_ref(), seconds));
     }
     Ok(found)
@@ -206,7 +208,7 @@ impl<'a> Fits<'a> {
             })?;
             set.push(setting(key, &found.value));
         }
-        Ok(Ask { set, label: point.label(columns), ..Ask::default() })
+        Ok(Ask { set, minus: point.minus.clone(), label: point.label(columns), ..Ask::default() })
     }
 
     /// Calibrates a further parameter of the validation case.
@@ -254,7 +256,7 @@ impl<'a> Fits<'a> {
             for (_, points, search) in &mut searches {
                 let Some(value) = search.next() else { continue };
                 let off = points.iter().map(|point| {
-                    let predicted = seconds.next().unwrap_or(f64::NAN) * point.times;
+                    let predicted = point.predicted(seconds.next().unwrap_or(f64::NAN));
                     (predicted / point.median()).ln().powi(2)
                 });
                 let sum = off.sum();
@@ -279,7 +281,7 @@ impl<'a> Fits<'a> {
             let asks = points.iter().map(|point| trial(self, point, search.best())).collect::<Result<Vec<_>, _>>()?;
             let seconds = predict(&asks)?;
             let squares =
-                seconds.iter().zip(&points).map(|(s, point)| (s * point.times / point.median() - 1.0).powi(2));
+                seconds.iter().zip(&points).map(|(s, point)| (point.predicted(*s) / point.median() - 1.0).powi(2));
             let residual_percent = (squares.sum::<f64>() / points.len() as f64).sqrt() * 100.0;
             let value = text(search.best(), &calibrate.unit);
             found.push(Calibrated { key: calibrate.key.clone(), by, value, points: points.len(), residual_percent });

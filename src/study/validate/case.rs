@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use toml::Table;
 
 use crate::config::{ConfigError, Document, Override, json_schema};
+use crate::units::SimSpan;
 
 use super::super::axis::over;
 use super::super::file::leaves;
@@ -73,8 +74,13 @@ pub struct When {
     pub rows: RowChoice,
     /// Settings of the selected rows.
     pub set: Vec<Override>,
+    /// Settings of a second run, whose time is subtracted from the predicted time: the part of the run that was not
+    /// measured.
+    pub minus: Vec<Override>,
     /// Factor that multiplies the predicted time, if the simulation covers only a part of the measured run.
     pub times: f64,
+    /// Seconds that are added to the predicted time, for measured parts of the run that are not simulated.
+    pub plus: f64,
 }
 
 /// Parameter that is calibrated on measured runs. The parameter has a separate value for each combination of values in
@@ -172,8 +178,12 @@ struct WhenForm {
     rows: RowChoice,
     #[serde(default)]
     set: Table,
+    #[serde(default)]
+    minus: Table,
     #[serde(default = "once")]
     times: f64,
+    #[serde(default)]
+    plus: Option<SimSpan>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -221,7 +231,13 @@ impl Case {
             if !above_zero {
                 return Err(document.expected(&format!("when[{index}].times"), "a number above zero", form.times));
             }
-            when.push(When { rows: form.rows, set: settings(form.set).map_err(place)?, times: form.times });
+            when.push(When {
+                rows: form.rows,
+                set: settings(form.set).map_err(place)?,
+                minus: settings(form.minus).map_err(place)?,
+                times: form.times,
+                plus: form.plus.map_or(0.0, SimSpan::as_seconds),
+            });
         }
         for (index, calibrate) in form.calibrate.iter().enumerate() {
             Override::parse(&format!("{}=0", calibrate.key)).map_err(place)?;
@@ -281,13 +297,14 @@ impl Case {
 
     /// Checks that the case file states the source of every parameter.
     fn check_provenance(&self, document: &Document) -> Result<(), ConfigError> {
-        let set = self.set.iter().chain(self.when.iter().flat_map(|when| &when.set));
+        let set = self.set.iter().chain(self.when.iter().flat_map(|when| when.set.iter().chain(&when.minus)));
         let noise = self.interval.iter().flat_map(|interval| &interval.set);
         let set = set.chain(noise).map(|over| over.key.join("."));
         let calibrated = self.calibrate.iter().map(|calibrate| calibrate.key.clone());
+        let plus = self.when.iter().filter(|when| when.plus > 0.0).map(|_| "plus".to_owned());
         let files = ["app".to_owned()].into_iter().chain(self.platform.as_ref().map(|_| "platform".to_owned()));
         let told = |key: &String| self.provenance.get(key).is_some_and(|text| !text.trim().is_empty());
-        match files.chain(set).chain(calibrated).find(|key| !told(key)) {
+        match files.chain(set).chain(calibrated).chain(plus).find(|key| !told(key)) {
             Some(key) => Err(document.missing("provenance", &key, "where it is from")),
             None => Ok(()),
         }
@@ -383,6 +400,14 @@ mod tests {
             (
                 format!("{WHOLE}[[when]]\nrows = {{}}\ntimes = 0\n"),
                 "expected a number above zero in when[0].times of case.toml; found 0",
+            ),
+            (
+                format!("{WHOLE}[[when]]\nrows = {{}}\nplus = \"2 s\"\n"),
+                "expected \"plus\" in provenance of case.toml, where it is from; found none",
+            ),
+            (
+                format!("{WHOLE}[[when]]\nrows = {{}}\nminus = {{ app.n = 0 }}\n"),
+                "expected \"app.n\" in provenance of case.toml, where it is from; found none",
             ),
         ];
         for (text, start) in cases {

@@ -31,8 +31,12 @@ pub struct MeasuredPoint {
     pub role: Role,
     /// Settings of the point's runs, without calibrated parameters.
     pub set: Vec<Override>,
-    /// Factor that multiplies the point's predicted time.
+    /// Settings of a second run, whose time is subtracted; empty if there is no second run.
+    pub minus: Vec<Override>,
+    /// Factor that multiplies the simulated time.
     pub times: f64,
+    /// Seconds that are added to the simulated time.
+    pub plus: f64,
 }
 
 /// All points of a validation case.
@@ -45,6 +49,11 @@ pub struct CasePoints {
 }
 
 impl MeasuredPoint {
+    /// Returns the predicted seconds that are compared with the measured times, if `seconds` are simulated.
+    pub fn predicted(&self, seconds: f64) -> f64 {
+        seconds * self.times + self.plus
+    }
+
     /// Returns true if `choice` selects the table rows of this point.
     pub fn is_in(&self, choice: &RowChoice) -> bool {
         choice.holds(|column| self.cells.get(column).map(String::as_str))
@@ -97,8 +106,9 @@ impl CasePoints {
 }
 
 fn point(case: &Case, cells: BTreeMap<String, String>, seconds: f64, line: u64) -> MeasuredPoint {
+    let (set, minus) = (case.set.clone(), Vec::new());
     let mut point =
-        MeasuredPoint { cells, seconds: vec![seconds], line, role: Role::Predicted, set: case.set.clone(), times: 1.0 };
+        MeasuredPoint { cells, seconds: vec![seconds], line, role: Role::Predicted, set, minus, times: 1.0, plus: 0.0 };
     if case.calibrate.iter().any(|calibrate| point.is_in(&calibrate.rows)) {
         point.role = Role::Given;
     } else if let Some(left) = case.leave_out.iter().find(|left| point.is_in(&left.rows)) {
@@ -107,6 +117,8 @@ fn point(case: &Case, cells: BTreeMap<String, String>, seconds: f64, line: u64) 
     let own: Vec<_> = case.when.iter().filter(|when| point.is_in(&when.rows)).collect();
     for when in own {
         point.times *= when.times;
+        point.plus += when.plus;
+        point.minus.extend(when.minus.iter().cloned());
         point.set.extend(when.set.iter().cloned());
     }
     for (column, key) in &case.columns {
