@@ -24,6 +24,7 @@ use std::fmt::Write;
 
 use mcpsim_core::config::{ConfigError, Document};
 use mcpsim_core::platform::{Level, Platform, Shape};
+use mcpsim_core::units::Bytes;
 
 use super::link::joined;
 use super::occupancy::MeasuredOccupancy;
@@ -130,6 +131,7 @@ impl Import {
             sources.extend(found.map(|source| (part.levels.clone(), source)));
         }
         let shape = self.shape(&sources)?;
+        let base = self.base.as_ref().map(|base| Platform::load(base.clone(), &[])).transpose()?;
         let mut levels: Vec<ImportedLevel> = Vec::new();
         for level in Level::ALL {
             let of = sources.iter().filter(|(levels, _)| levels.contains(&level));
@@ -140,7 +142,10 @@ impl Import {
                 continue;
             }
             let eager = self.eager.iter().find(|(other, _)| *other == level).map(|(_, eager)| *eager);
-            levels.push(level::level(level, &of, eager, self.windows)?);
+            let of_base = base.as_ref().map(|base| base.link(level).eager_threshold());
+            let of_base = of_base.filter(|eager| *eager < Bytes::MAX).zip(self.base.as_ref());
+            let of_base = of_base.map(|(eager, base)| (base.name(), eager.get()));
+            levels.push(level::level(level, &of, eager, of_base, self.windows)?);
         }
         let text = self.written(shape, &levels, &skipped)?;
         Ok(ImportedPlatform { text, shape, keys: self.keys(&levels), skipped })

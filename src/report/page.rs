@@ -19,12 +19,13 @@ use crate::study::{Combination, Results};
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 /// Code of the HTML page, in the order of its use.
-const CODE: [&str; 6] = [
+const CODE: [&str; 7] = [
     include_str!("page/base.js"),
     include_str!("page/charts.js"),
     include_str!("page/canvas.js"),
     include_str!("page/timeline.js"),
     include_str!("page/run.js"),
+    include_str!("page/parts.js"),
     include_str!("page/study.js"),
 ];
 /// Maximum number of ranks that have a row in the HTML page.

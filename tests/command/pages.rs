@@ -165,3 +165,33 @@ fn the_page_of_a_study_shows_speedups_shapes_and_the_best_point() {
     assert!(!marks.iter().any(|mark| mark.as_str().unwrap().contains("logarithmic")), "{found}");
     assert_eq!((&found["stars"], &found["speedup"]), (&1.into(), &serde_json::Value::Null), "{found}");
 }
+
+#[test]
+fn pages_of_jobs_and_of_fragments_have_their_tables() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let (jobs, tasks) = (file("jobs.json"), file("tasks.json"));
+    fs::write(file("a.toml"), "main = [{ compute = { time = \"3 us\" } }, { barrier = {} }]\n").unwrap();
+    let app = file("a.toml");
+    simulate(&format!("--quiet --json {jobs} --nct 4,1,1 --job {app}:ranks=1:name=one --job {app}:ranks=1:name=two"));
+    simulate(&format!("--quiet --json {tasks} --nct 2,1,4 workloads/lu-tasks.toml"));
+    for name in [&jobs, &tasks] {
+        simulate(&format!("report {name} --html {name}.html"));
+    }
+    let Some(dom) = shown(Path::new(&format!("{jobs}.html")), directory.path()) else { return };
+    // A job of one rank takes the 3 us of its computing, alone and beside the other job.
+    let row = "<td>one</td><td>1</td><td>0</td><td>0 s</td><td>3.000 us</td><td>3.000 us</td><td>+0.0%</td>";
+    for text in ["data-ready=\"yes\"", row, "id=\"job-times\"", "No job delays another job."] {
+        assert!(dom.contains(text), "{text} in {dom}");
+    }
+    let dom = shown(Path::new(&format!("{tasks}.html")), directory.path()).unwrap();
+    for text in [
+        "data-ready=\"yes\"",
+        "134 fragments, of which ",
+        "id=\"basis-title\"",
+        "<td>waiting for data</td><td>134</td>",
+        "id=\"process-threads\"",
+    ] {
+        assert!(dom.contains(text), "{text} in {dom}");
+    }
+}

@@ -93,7 +93,8 @@ pub fn chosen<'a>(part: &'a ImportPart, tables: Vec<BenchmarkTable>) -> Result<V
 }
 
 /// Returns the parameters of the network level `level` from the tables in `sources`, with windows of the message sizes
-/// `sizes`. `eager` is the eager threshold that the user states.
+/// `sizes`. The eager threshold is the one that the user states, otherwise that of a visible step, otherwise that of
+/// `base`, the name and the threshold of the base platform, otherwise that of the machine "default".
 ///
 /// # Errors
 /// The sources have no ping-pong, or two benchmark programs made the same test.
@@ -101,6 +102,7 @@ pub fn level(
     level: Level,
     sources: &[ImportSource],
     eager: Option<u64>,
+    base: Option<(&str, u64)>,
     sizes: WindowSizes,
 ) -> Result<ImportedLevel, ConfigError> {
     let name = level.name();
@@ -142,10 +144,14 @@ pub fn level(
             step.height * 1e6,
             step.size
         ),
-        (None, None) => "ASSUMED, the value of the machine \"default\": no imported file has this value".to_owned(),
+        (None, None) => match base {
+            Some((name, _)) => format!("ASSUMED, the value of {name}: no imported file has this value"),
+            None => "ASSUMED, the value of the machine \"default\": no imported file has this value".to_owned(),
+        },
     };
     let found_step = step.map(|step| step.size);
-    let eager = eager.or(found_step).unwrap_or(EAGER[usize::from(level == Level::InterNode)]);
+    let assumed = base.map_or(EAGER[usize::from(level == Level::InterNode)], |(_, eager)| eager);
+    let eager = eager.or(found_step).unwrap_or(assumed);
     // A network adapter never transfers a single message faster than many messages.
     let steepest = wire.filter(|_| level == Level::InterNode).map_or(0.0, |wire| 1.0 / wire);
     let least = Floor { start: LEAST_SHARE * ping_pong.rows[0].1, per_byte: steepest };

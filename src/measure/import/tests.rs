@@ -1,7 +1,8 @@
 //! Tests of imports: benchmark output in the formats of both suites from machines of known costs, and invalid files.
 
+use mcpsim_core::config::Override;
 use mcpsim_core::platform::{Contention, Level, Platform, Shape};
-use mcpsim_core::units::{Bandwidth, Bytes, SimSpan};
+use mcpsim_core::units::{Bandwidth, SimSpan};
 
 use super::table::Benchmark;
 
@@ -298,6 +299,14 @@ fn what_no_file_tells_is_said() {
     );
     let found = test_support::load(&text, &[]);
     assert_eq!(found.link(Level::IntraCmp), Platform::embedded().link(Level::IntraCmp));
+    let mut base = Platform::default_document();
+    let larger = Override::parse("platform.inter_node.eager_threshold=9000").unwrap();
+    base.set(&larger.key[1..], &larger).unwrap();
+    let based = Import { base: Some(base), ..import(&[("inter_node=lat", latency())]) };
+    let text = based.platform().unwrap().text;
+    let said = "# eager_threshold: ASSUMED, the value of configs/default.toml: no imported file has this value.";
+    assert!(text.lines().any(|line| line == said), "{text}");
+    assert_eq!(test_support::load(&text, &[]).link(Level::InterNode).eager_threshold(), Bytes::new(9000));
 }
 
 #[test]

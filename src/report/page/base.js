@@ -33,8 +33,14 @@ function bytes(count) {
     if (count >= size) return (count / size).toPrecision(4) + " " + unit;
   return count + " B";
 }
-const percent = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + "%" : "–";
-const terms = { combine: "reduction", contention_gone: "without contention", inter_cmp: "inter-CMP",
+function percent(part, whole) {
+  if (!(whole > 0)) return "–";
+  const share = 100 * part / whole;
+  return share > 0 && share < 0.05 ? "<0.1%" : share.toFixed(1) + "%";
+}
+const terms = { combine: "reduction", contention_gone: "without contention", copies_doubled: "cores copy twice as fast",
+  capacity_doubled: "adapters twice as wide", duplex_gone: "ways independent", caches_hold: "caches hold all",
+  computing_memory_doubled: "memory bandwidth doubled", inter_cmp: "inter-CMP",
   inter_node: "inter-node",
   get intra_cmp() { return data.run && ["two-level", "bigsim"].includes(data.run.model) ? "intra-node" : "intra-CMP"; } };
 const words = name => terms[name.replace(/_ps$/, "")] || name.replace(/_ps$/, "").replace(/_/g, " ");
@@ -57,7 +63,7 @@ function section(id, title, ...content) {
 function table(id, heads, rows, most) {
   const shown = most ? rows.slice(0, most) : rows;
   /* Columns of words are aligned left, columns of numbers right. */
-  const isNumber = cell => /^[-+–≤>]? ?\d|^–$/.test(cell);
+  const isNumber = cell => /^[-+–≤<>]? ?\d|^–$/.test(cell);
   const isText = heads.map((_, at) =>
     at > 0 && rows.some(row => row[at] !== "") && rows.every(row => !isNumber(row[at])));
   const cell = (name, attributes, text, at) =>

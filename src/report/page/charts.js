@@ -79,7 +79,7 @@ function rounds(low, high, log, binary) {
   const found = [], base = binary ? 2 : 10;
   if (log) {
     const from = Math.floor(Math.log(low) / Math.log(base) + 1e-9), to = Math.ceil(Math.log(high) / Math.log(base) - 1e-9);
-    const step = Math.max(1, Math.ceil((to - from) / 7)), within = binary || to - from > 2 ? [1] : [1, 2, 5];
+    const step = Math.max(1, Math.ceil((to - from) / 7)), within = binary || to - from > 3 ? [1] : [1, 2, 5];
     for (let power = from; power <= to; power += step) for (const part of within) found.push(part * base ** power);
   } else {
     const raw = (high - low || high || 1) / 5, power = base ** Math.floor(Math.log(raw) / Math.log(base));

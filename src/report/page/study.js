@@ -4,6 +4,10 @@ function study(results) {
   const machine = data.machine ? data.machine.trim() : "";
   main.append(el("h1", {}, "Study: " + results.study),
     el("p", { class: "soft" }, grouped(results.points.length) + " points " + machine), nav);
+  /* A shape such as [4, 2, 2] is shown as 4,2,2. */
+  for (const point of results.points)
+    for (const [key, value] of Object.entries(point.values || {}))
+      if (/^\[[\d, ]+\]$/.test(value)) point.values[key] = value.replace(/[[\] ]/g, "");
   const columns = results.axes.flatMap(axis => axis.keys).filter(key => key !== "run.seed");
   const good = results.points.map((point, at) => ({ ...point, ...(data.points[at] || {}) })).filter(point => point.outcome);
   if (data.best.length === 1)
@@ -102,7 +106,7 @@ function validation(cases) {
   }
 }
 if (data.kind === "run")
-  for (const part of [headline, breakdown, path, functions, sizes, matrix, timeline, configuration]) part(data.run);
+  for (const part of [headline, results, jobs, basis, breakdown, path, fragments, collectives, functions, sizes, matrix, timeline, configuration]) part(data.run);
 else if (data.kind === "study") study(data.study);
 else validation(data.cases);
 document.documentElement.dataset.ready = "yes";
