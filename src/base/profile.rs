@@ -43,7 +43,7 @@ pub use messages::{Intervals, MessageCell, MessageProfile, Pairs};
 pub use path::{LevelParts, PathParts, TransferParts};
 pub use tasks::{
     ArrivalBin, Bounds, LOG_FORMAT, Left, ProcessTasks, Sample, Series, Stage, StageSeries, StageTimes, TaskAnalysis,
-    TaskLog, Visit, WaitingTimes, read_task_logs,
+    TaskLog, Visit, WaitingTimes, is_luna_log, read_task_logs,
 };
 pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, Timeline};
 pub use timers::{AppFigure, AppResult, TimerSums};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser;
 
 use crate::config::note_input;
-use crate::profile::{LOG_FORMAT, TaskAnalysis, read_task_logs};
+use crate::profile::{LOG_FORMAT, TaskAnalysis, is_luna_log, read_task_logs};
 use crate::report::{Exported, task_comparison, task_figures, task_summary};
 use crate::study::Results;
 
@@ -128,7 +128,8 @@ fn of_logs(logs: &[(String, String)]) -> Result<TaskAnalysis, Failure> {
     read_task_logs(logs).map(|logs| TaskAnalysis::from_logs(&logs)).map_err(Failure::bad_input)
 }
 
-/// Returns the log files of a task runtime in a directory, in the order of their names.
+/// Returns the log files of a task runtime in a directory, in the order of their names: those in mcpsim's format or
+/// those of the LuNA runtime system.
 fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     let shown = directory.display();
     let wrong = |error: std::io::Error| Failure::bad_input(format!("{shown}: {error}"));
@@ -136,15 +137,15 @@ fn in_directory(directory: &Path) -> Result<Vec<(String, String)>, Failure> {
     for entry in fs::read_dir(directory).map_err(wrong)? {
         let path = entry.map_err(wrong)?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with("prof_") && name.ends_with(".json") {
+        let is_luna = name.strip_prefix("log.").is_some_and(|process| process.parse::<u32>().is_ok());
+        if is_luna || name.starts_with("prof_") && name.ends_with(".json") {
             paths.push(path);
         }
     }
     paths.sort();
     if paths.is_empty() {
         return Err(Failure::bad_input(format!(
-            "{shown}: the directory has no logs: expected files prof_00000.json, \
-                                               prof_00001.json, …"
+            "{shown}: the directory has no logs: expected files prof_00000.json, prof_00001.json, … or log.00, log.01, …"
         )));
     }
     paths.iter().map(|path| Ok((path.display().to_string(), text(path)?))).collect()
@@ -166,7 +167,8 @@ fn source(path: &Path) -> Result<TaskSource, Failure> {
     let text = text(path)?;
     // A log of a task runtime may be long, and only the log reader knows the format of the log. The check for a log
     // file therefore reads only the start of the file.
-    if text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default()) {
+    let is_own = text.get(..400).unwrap_or(&text).contains(LOG_FORMAT.split(' ').next().unwrap_or_default());
+    if is_own || is_luna_log(&text) {
         return Ok(TaskSource::Log(text));
     }
     let expected = format!("the --json output of a run, a study.json, or a log with \"format\": \"{LOG_FORMAT}\"");

@@ -9,11 +9,13 @@
 mod analysis;
 mod file;
 mod log;
+mod luna;
 mod series;
 mod spread;
 
 pub use analysis::{Bounds, ProcessTasks, StageTimes, TaskAnalysis};
 pub use file::{LOG_FORMAT, read_task_logs};
 pub use log::{Left, Stage, TaskLog, Visit};
+pub use luna::is_luna_log;
 pub use series::{Series, StageSeries};
 pub use spread::{ArrivalBin, Sample, WaitingTimes};

@@ -14,6 +14,7 @@ use serde_json::Number;
 use crate::units::{SimSpan, SimTime};
 
 use super::log::{Left, Stage, TaskLog, Visit};
+use super::luna::{is_luna_log, read_luna_logs};
 
 /// Value of the key `format` in the log of a process.
 pub const LOG_FORMAT: &str = "mcpsim-tasks 1";
@@ -138,10 +139,10 @@ impl LogNames {
 }
 
 /// A fragment that is still on a process at the end of the process's log.
-struct Remaining {
-    process: u32,
-    visit: Visit,
-    awaited: String,
+pub(super) struct Remaining {
+    pub process: u32,
+    pub visit: Visit,
+    pub awaited: String,
 }
 
 /// Reads the logs of a run and sorts the logs by process. `files` contains the name and the text of each log file.
@@ -151,6 +152,9 @@ struct Remaining {
 /// some fragments were not executed. The error names the file, the fragment, and the data for which the fragment
 /// waited.
 pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String> {
+    if files.iter().all(|(_, text)| is_luna_log(text)) {
+        return read_luna_logs(files);
+    }
     let mut logs: Vec<(usize, TaskLog)> = Vec::new();
     let mut names = LogNames::default();
     let mut remaining = Vec::new();
@@ -191,7 +195,7 @@ pub fn read_task_logs(files: &[(String, String)]) -> Result<Vec<TaskLog>, String
     }
     logs.sort_unstable_by_key(|(_, log)| log.process);
     let logs: Vec<TaskLog> = logs.into_iter().map(|(_, log)| log).collect();
-    check(&logs, &names, &remaining)?;
+    check(&logs, &names.names, &remaining)?;
     Ok(logs)
 }
 
@@ -292,12 +296,12 @@ fn read(file: &str, log: &LogFile, names: &mut LogNames, remaining: &mut Vec<Rem
 }
 
 /// Checks that the logs of a run are consistent: every fragment is executed exactly once.
-fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<(), String> {
-    let mut executed: Vec<Option<u32>> = vec![None; names.names.len()];
-    let mut away: Vec<i64> = vec![0; names.names.len()];
+pub(super) fn check(logs: &[TaskLog], names: &[String], remaining: &[Remaining]) -> Result<(), String> {
+    let mut executed: Vec<Option<u32>> = vec![None; names.len()];
+    let mut away: Vec<i64> = vec![0; names.len()];
     for log in logs {
         for visit in &log.visits {
-            let name = || &names.names[visit.fragment as usize];
+            let name = || &names[visit.fragment as usize];
             match visit.left {
                 Left::Sent => away[visit.fragment as usize] += 1,
                 Left::Executed => {
@@ -314,7 +318,7 @@ fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<
     }
     let mut lines = Vec::new();
     for Remaining { process, visit, awaited } in remaining {
-        let name = &names.names[visit.fragment as usize];
+        let name = &names[visit.fragment as usize];
         away[visit.fragment as usize] = i64::MIN / 2;
         let (stage, since) = match visit {
             visit if visit.started != SimTime::NEVER => ("is being executed", visit.started),
@@ -327,13 +331,13 @@ fn check(logs: &[TaskLog], names: &LogNames, remaining: &[Remaining]) -> Result<
     }
     for (fragment, &sent) in away.iter().enumerate().filter(|&(fragment, _)| executed[fragment].is_none()) {
         if sent > 0 {
-            lines.push(format!("  {} was sent, but never arrived", names.names[fragment]));
+            lines.push(format!("  {} was sent, but never arrived", names[fragment]));
         }
     }
     if lines.is_empty() {
         return Ok(());
     }
-    let mut text = format!("{} of {} fragments were not executed:\n", lines.len(), names.names.len());
+    let mut text = format!("{} of {} fragments were not executed:\n", lines.len(), names.len());
     text.push_str(&lines[..lines.len().min(MOST_LINES)].join("\n"));
     if lines.len() > MOST_LINES {
         let _ = write!(text, "\n  … and {} more", lines.len() - MOST_LINES);
