@@ -71,6 +71,7 @@ fn readme_states_the_errors_of_its_cases() {
         ("| Jacobi3D on a Clovertown cluster (", "clovertown-jacobi3d"),
         ("| the same, *real code*", "lcc2-heat3d-real"),
         ("| Jacobi3D on a Clovertown cluster, *real", "clovertown-jacobi3d-real"),
+        ("| twelve programs", "twelve-programs"),
         ("| HPL on Dahu", "dahu-hpl"),
         ("| ljj in the JINR cloud", "jinr-ljj"),
         ("| Jacobi on ORFEO", "orfeo-jacobi"),

@@ -69,6 +69,7 @@ fn jacobi3d_on_clovertown_is_predicted_as_stored() {
 #[test]
 fn real_programs_on_two_clusters_are_predicted_as_stored() {
     small("lcc2-heat3d-real", "--only ranks=2,8 --only room_size=128", 6, 5.0);
+    small("twelve-programs", "--only trace=hpl-2.trace,pi-2.trace", 4, 3.0);
     small("clovertown-jacobi3d-real", "--only processes=2,4,16 --only variant=waits", 3, 2.0);
 }
 
