@@ -277,6 +277,13 @@ impl LogicalProcess<'_> {
         if let Some(flows) = self.fair.as_deref_mut().and_then(|fair| fair.flows.as_mut()) {
             news.for_each(|news| flows.hear(news));
         }
+        self.tell();
+    }
+
+    /// Returns whether all workers must exchange messages once more before they handle events, so that they know the
+    /// levels of the flows that they have announced.
+    pub fn exchanges_again(&mut self) -> bool {
+        self.flows().is_some_and(Flows::take_question)
     }
 
     /// Puts what other workers are to hear of flows into their batches.

@@ -115,8 +115,23 @@ pub(super) struct LocalBound {
     pub slot: SimTime,
     /// Time of a failure at the worker, from which events have no effect; NEVER without a failure.
     pub until: SimTime,
+    /// The worker needs another exchange before any worker handles events.
+    pub again: bool,
     /// The user has interrupted the worker, so the run ends at once.
     pub stop: bool,
+}
+
+impl LocalBound {
+    /// Values of a worker without events, slots and failures.
+    pub const NOTHING: LocalBound = LocalBound {
+        queued: SimTime::NEVER,
+        sent: SimTime::NEVER,
+        handled: 0,
+        slot: SimTime::NEVER,
+        until: SimTime::NEVER,
+        again: false,
+        stop: false,
+    };
 }
 
 /// Values on which all workers agree in an exchange.
@@ -130,8 +145,22 @@ pub(super) struct GlobalBound {
     pub slot: SimTime,
     /// Time of the first failure at any worker, which ends the run; NEVER without a failure.
     pub until: SimTime,
+    /// Another exchange follows before any worker handles events.
+    pub again: bool,
     /// The run ends with this exchange.
     pub stop: bool,
+}
+
+impl GlobalBound {
+    /// Agreement after the panic of a worker.
+    const BROKEN: GlobalBound = GlobalBound {
+        others: SimTime::NEVER,
+        handled: 0,
+        slot: SimTime::NEVER,
+        until: SimTime::NEVER,
+        again: false,
+        stop: true,
+    };
 }
 
 /// Connection between the workers of a run.
@@ -157,8 +186,8 @@ impl Transport<'_> {
     ) -> GlobalBound {
         match self {
             Transport::Solo => {
-                let LocalBound { handled, slot, until, stop, .. } = bound;
-                GlobalBound { others: SimTime::NEVER, handled, slot, until, stop }
+                let LocalBound { handled, slot, until, again, stop, .. } = bound;
+                GlobalBound { others: SimTime::NEVER, handled, slot, until, again, stop }
             }
             Transport::Threads(threads) => threads.exchange(bound, outgoing, incoming, meanwhile),
             Transport::Processes(processes) => processes.exchange(bound, outgoing, incoming, meanwhile),

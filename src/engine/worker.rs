@@ -141,6 +141,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 handled: lp.handled - self.handled_before,
                 slot: lp.next_slot(),
                 until: lp.until(),
+                again: lp.exchanges_again(),
                 stop: interrupted,
             };
             if let Some(meter) = &mut lp.meter {
@@ -177,6 +178,9 @@ impl<'a, P: Program> Worker<'a, P> {
             if let Some(meter) = &mut lp.meter {
                 meter.waited(transport.waited());
                 meter.exchange();
+            }
+            if agreement.again {
+                continue;
             }
             // After a failure of this worker, later events of the worker have no effect.
             let own = if failed { SimTime::NEVER } else { lp.queue.first_time() };

@@ -85,7 +85,9 @@ fn compare(platform: &Platform, transfers: &[Transfer]) -> Errors {
     let (capacities, flows) = flows(platform, transfers);
     let expected = ends(&capacities, &flows);
     let found = simulated(platform, transfers, 1);
-    assert_eq!(found, simulated(platform, transfers, 3), "the number of workers counts");
+    for workers in [2, 5] {
+        assert_eq!(found, simulated(platform, transfers, workers), "the number of workers counts");
+    }
     let latency = platform.link(Level::InterNode).rows().iter().map(|row| row.latency.as_seconds()).fold(1.0, f64::min);
     let slot = latency / 2.0;
     let mut errors = Errors::default();
@@ -251,6 +253,21 @@ fn incasts_are_shared_as_the_solver_says() {
         _ => vec![0],
     };
     on_all_machines("incast", &SPREADS.map(|spread| around(16, 4, 100_000, spread, into)));
+}
+
+#[test]
+fn a_new_path_over_a_loaded_adapter_of_another_worker_is_shared_at_once() {
+    // 60 transfers load the adapter of node 1, so one more changes their rate by less than the tolerance. Node 0 must
+    // know this rate when its first transfer to node 1 starts, and must leave the rest of its adapter to its other one.
+    let bytes = 200_000;
+    let platform = machine(4, 61, &[]);
+    for start in (50_000..52_000).step_by(100) {
+        let mut transfers = vec![Transfer { from: 2, to: 1, start: 0, bytes }; 60];
+        transfers.push(Transfer { from: 0, to: 3, start: 0, bytes: 10 * bytes });
+        transfers.push(Transfer { from: 0, to: 1, start, bytes });
+        let alone = simulated(&platform, &transfers, 1);
+        assert_eq!(alone, simulated(&platform, &transfers, 4), "start at {start} ns");
+    }
 }
 
 /// A copy between two cores of a node with two CMPs: cores of the sender and the receiver, numbered from 0.

@@ -30,7 +30,9 @@ pub(super) mod limit_counts;
 mod links;
 mod pending_flows;
 pub(super) mod resources;
+mod subscribers;
 mod tournament_tree;
+mod updates;
 mod uplinks;
 
 use std::cmp::Reverse;
@@ -50,19 +52,10 @@ pub(crate) use judge::SUPERSTEPS;
 pub(crate) use links::NetworkLinks;
 use pending_flows::PendingFlows;
 use resources::{MANY, MOST, Member, ResourceId, Resources, UNIT, divided, exact};
+use subscribers::Subscribers;
 use tournament_tree::TournamentTree;
+pub(crate) use updates::FlowUpdate;
 pub(crate) use uplinks::GroupUplinks;
-
-/// Message about flows from a worker to another worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum FlowUpdate {
-    /// A flow will start at `head` and counts from `slot`, both in picoseconds.
-    Starts { bundle: BundleKey, slot: u64, head: u64 },
-    /// A flow ends before the next slot.
-    Ends { bundle: BundleKey },
-    /// A resource has another level.
-    Level { resource: u64, level: u64 },
-}
 
 /// Parameters of flows.
 #[derive(Clone, Debug)]
@@ -101,6 +94,7 @@ impl FlowConfig {
 pub(crate) struct Flows {
     wires: FlowConfig,
     resources: Resources,
+    subscribers: Subscribers,
     bundles: Bundles,
     /// Announced flows by the slot from which they count: bundle and start.
     announced: PendingFlows,
@@ -166,6 +160,7 @@ impl Flows {
     pub fn new(wires: FlowConfig) -> Self {
         Flows {
             resources: Resources::new(wires.records),
+            subscribers: Subscribers::default(),
             wires,
             bundles: Bundles::default(),
             announced: PendingFlows::default(),
@@ -234,34 +229,6 @@ impl Flows {
     fn has_ended(&mut self, j: u32) {
         self.bundles.pending[j as usize] += 1;
         self.ended.push(j);
-    }
-
-    /// Receives a message of another worker. Levels take effect in [`Flows::take_levels`].
-    pub fn hear(&mut self, news: FlowUpdate) {
-        match news {
-            FlowUpdate::Starts { bundle, slot, head } => {
-                self.will_start(bundle, slot, head);
-            }
-            FlowUpdate::Ends { bundle } => {
-                let j = self.bundle(bundle);
-                self.has_ended(j);
-            }
-            FlowUpdate::Level { resource, level } => {
-                let number = self.number(ResourceId(resource));
-                self.levels.push((number, level));
-            }
-        }
-    }
-
-    /// Returns true if the outbox contains messages.
-    #[inline(always)]
-    pub fn has_news(&self) -> bool {
-        !self.outbox.is_empty()
-    }
-
-    /// Removes all messages from the outbox.
-    pub fn outbox(&mut self) -> std::vec::Drain<'_, (u32, FlowUpdate)> {
-        self.outbox.drain(..)
     }
 
     /// Starts a flow at `now` that takes `alone` alone. This worker is the receiver's. Returns the end of the flow if
@@ -431,7 +398,8 @@ impl Flows {
                 others.push(owner);
             }
         }
-        let path = path.into_iter().map(|id| self.number(id)).collect();
+        let path: SmallVec<[u32; 6]> = path.into_iter().map(|id| self.number(id)).collect();
+        self.subscribe(&key, &path, &others);
         let home = self.worker_of(key.to) == self.wires.me;
         self.bundles.add(key, path, others, home)
     }

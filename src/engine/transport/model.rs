@@ -97,7 +97,7 @@ fn a_gate_that_is_torn_down_lets_go_who_waits_or_will_wait() {
 fn bound(me: u64, round: u64) -> LocalBound {
     let at = |time| SimTime::from_ps(100 * round + time);
     let (queued, sent, slot) = (at(10 + me), at(20 + me), at(30 - me));
-    LocalBound { queued, sent, handled: 1 + me, slot, until: at(40 + me), stop: false }
+    LocalBound { queued, sent, handled: 1 + me, slot, until: at(40 + me), again: me == 1, stop: false }
 }
 
 #[test]
@@ -114,7 +114,11 @@ fn workers_agree_on_what_both_said_in_the_same_round() {
                 let [first, second] = [bound(0, round), bound(1, round)];
                 let others = if me == 0 { second.queued } else { first.queued };
                 let (slot, until) = (second.slot, first.until);
-                assert_eq!(agreed, GlobalBound { others, handled: 3, slot, until, stop: false }, "round {round}");
+                assert_eq!(
+                    agreed,
+                    GlobalBound { others, handled: 3, slot, until, again: true, stop: false },
+                    "round {round}"
+                );
             }
         };
         let other = {

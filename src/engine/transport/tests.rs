@@ -41,13 +41,16 @@ fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
                     let until = at(2000 - u64::from(me));
                     let stop = round == 999 && me == 1;
                     let slot = at(50 + u64::from(me));
-                    let bound = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, stop };
+                    let again = round % 5 == u64::from(me);
+                    let bound = LocalBound { queued, sent, handled: 1 + u64::from(me), slot, until, again, stop };
                     let agreement = transport.exchange(bound, &mut outgoing, &mut incoming, &mut || false);
                     // The least time of a queued event at another worker is 10, or 11 for worker 0.
                     let others = at(10 + round + u64::from(me == 0));
                     let until = at(1998);
                     let slot = at(50);
-                    assert_eq!(agreement, GlobalBound { others, handled: 6, slot, until, stop: round == 999 });
+                    let (again, stop) = (round % 5 < u64::from(workers), round == 999);
+                    let expected = GlobalBound { others, handled: 6, slot, until, again, stop };
+                    assert_eq!(agreement, expected);
                     let (mut payloads, mut paths) = (Payloads::default(), Paths::default());
                     let mut events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
                     let slots = events.iter_mut().map(|event| *event.body.path_mut().unwrap());
@@ -75,9 +78,7 @@ fn a_worker_that_panics_does_not_leave_the_others_waiting() {
             let _transport = buffers.transport(1);
             std::panic::resume_unwind(Box::new("as if by a bug"));
         });
-        let never = SimTime::NEVER;
-        let bound =
-            LocalBound { queued: SimTime::ZERO, sent: never, handled: 0, slot: never, until: never, stop: false };
+        let bound = LocalBound { queued: SimTime::ZERO, ..LocalBound::NOTHING };
         let agreement = buffers.transport(0).exchange(
             bound,
             &mut [Batch::default(), Batch::default()],

@@ -24,12 +24,13 @@ pub struct ExchangeBuffers {
 #[derive(Debug)]
 struct ExchangeSide {
     /// Values of each worker: the earliest times in its queue and batches, its number of handled events, its next slot
-    /// of virtual time, and the time and flag of its stop.
+    /// of virtual time, whether it needs another exchange, and the time and flag of its stop.
     queued: Vec<AtomicU64>,
     sent: Vec<AtomicU64>,
     handled: Vec<AtomicU64>,
     slot: Vec<AtomicU64>,
     until: Vec<AtomicU64>,
+    again: Vec<AtomicBool>,
     stop: Vec<AtomicBool>,
     /// Batch from worker `a` to worker `b` at the index `a * workers + b`; workers never contend for the lock of a
     /// batch.
@@ -42,13 +43,15 @@ impl ExchangeBuffers {
     pub fn new(workers: u32, busy: u32, clock: Option<fn() -> u64>) -> Self {
         let (workers, busy) = (workers as usize, busy as usize);
         let words = || (0..workers).map(|_| AtomicU64::new(0)).collect();
+        let flags = || (0..workers).map(|_| AtomicBool::new(false)).collect();
         let side = || ExchangeSide {
             queued: words(),
             sent: words(),
             handled: words(),
             slot: words(),
             until: words(),
-            stop: (0..workers).map(|_| AtomicBool::new(false)).collect(),
+            again: flags(),
+            stop: flags(),
             batches: (0..workers * workers).map(|_| Mutex::new(Batch::default())).collect(),
         };
         ExchangeBuffers { workers, barrier: Barrier::new(workers, busy), clock, sides: [side(), side()] }
@@ -93,13 +96,13 @@ impl ThreadsTransport<'_> {
         side.handled[self.me].store(bound.handled, Ordering::Relaxed);
         side.slot[self.me].store(bound.slot.as_ps(), Ordering::Relaxed);
         side.until[self.me].store(bound.until.as_ps(), Ordering::Relaxed);
+        side.again[self.me].store(bound.again, Ordering::Relaxed);
         side.stop[self.me].store(bound.stop, Ordering::Relaxed);
         self.waited = 0;
         let whole = timed(buffers.clock, &mut self.waited, || buffers.barrier.wait(self.round, meanwhile));
         self.round += 1;
         if !whole {
-            let never = SimTime::NEVER;
-            return GlobalBound { others: never, handled: 0, slot: never, until: never, stop: true };
+            return GlobalBound::BROKEN;
         }
         for other in 0..buffers.workers {
             let mut batch = side.batches[other * buffers.workers + self.me].lock().expect("no worker panics here");
@@ -115,6 +118,7 @@ impl ThreadsTransport<'_> {
             handled: side.handled.iter().map(read).sum(),
             slot: SimTime::from_ps(side.slot.iter().map(read).min().expect("there are several workers")),
             until: SimTime::from_ps(side.until.iter().map(read).min().expect("there are several workers")),
+            again: side.again.iter().any(|again| again.load(Ordering::Relaxed)),
             stop: side.stop.iter().any(|stop| stop.load(Ordering::Relaxed)),
         }
     }

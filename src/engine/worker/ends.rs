@@ -21,7 +21,6 @@ impl<P: Program> Worker<'_, P> {
     /// Computes the rates of network flows at the slot of virtual time that begins at `time`, together with all other
     /// workers, and continues the messages that end before the next slot. Returns true if the run must stop.
     pub(super) fn judge(&mut self, transport: &mut Transport<'_>, incoming: &mut Batch, time: SimTime) -> bool {
-        let never = SimTime::NEVER;
         let lp = &mut self.lp;
         lp.window_end = time;
         for step in 0.. {
@@ -32,8 +31,8 @@ impl<P: Program> Worker<'_, P> {
                 flows.judge(time)
             });
             lp.tell();
-            let slot = if moves { time } else { never };
-            let bound = LocalBound { queued: never, sent: never, handled: 0, slot, until: never, stop: false };
+            let slot = if moves { time } else { SimTime::NEVER };
+            let bound = LocalBound { slot, ..LocalBound::NOTHING };
             let agreement = transport.exchange(bound, &mut lp.outbox.batches, incoming, &mut || false);
             if agreement.stop {
                 return true;

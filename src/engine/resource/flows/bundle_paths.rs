@@ -108,7 +108,11 @@ impl Flows {
         path
     }
 
+    /// Returns the number of a resource. A new resource gets the next number.
     pub(super) fn number(&mut self, id: ResourceId) -> u32 {
+        if let Some(number) = self.resources.number(id) {
+            return number;
+        }
         let Occupancy { capacity, duplex, pair_duplex, .. } = &self.wires.occupancy;
         let of_link = |links: &NetworkLinks| links.capacity(LinkIndex(id.other()));
         let capacity = match id.kind() {
@@ -120,7 +124,7 @@ impl Flows {
         };
         let capacity = capacity.map_or(MOST, |capacity| capacity.get());
         let own = self.owner(id) == self.wires.me;
-        let number = self.resources.number(id, capacity, own);
+        let number = self.resources.add(id, capacity, own);
         self.due.add(number);
         number
     }

@@ -3,10 +3,10 @@
 
 use mcpsim_base::units::SimTime;
 
+use super::Flows;
 use super::filling::filled;
 use super::limit_counts::{EXACT, LimitCounts};
 use super::resources::{Member, exact};
-use super::{FlowUpdate, Flows};
 
 /// Number of supersteps after the first of a slot. Levels that have not settled by then change at the next slot.
 pub(crate) const SUPERSTEPS: u32 = 24;
@@ -29,10 +29,7 @@ impl Flows {
             }
             moves |= has_moved(self.resources.told[at], level, self.wires.tolerance);
             self.levels.push((p, level));
-            let resource = self.resources.id[at].0;
-            for worker in (0..self.wires.first_node.len() as u32).filter(|&worker| worker != self.wires.me) {
-                self.outbox.push((worker, FlowUpdate::Level { resource, level }));
-            }
+            self.publish(p, level);
         }
         self.dirty = dirty;
         moves

@@ -110,11 +110,13 @@ impl Resources {
         Resources { series: records.then(Vec::new), ..Resources::default() }
     }
 
-    /// Returns the number of a resource. A new resource gets the next number.
-    pub fn number(&mut self, id: ResourceId, capacity: u64, own: bool) -> u32 {
-        if let Some(&number) = self.numbers.get(&id) {
-            return number;
-        }
+    /// Returns the number of a resource; `None` if the resource is new.
+    pub fn number(&self, id: ResourceId) -> Option<u32> {
+        self.numbers.get(&id).copied()
+    }
+
+    /// Adds a resource and returns its number.
+    pub fn add(&mut self, id: ResourceId, capacity: u64, own: bool) -> u32 {
         let number = self.id.len() as u32;
         self.numbers.insert(id, number);
         self.id.push(id);
@@ -137,7 +139,7 @@ impl Resources {
 
     /// Returns the level of a resource; `None` if no flow has passed it.
     pub fn level_of(&self, id: ResourceId) -> Option<u64> {
-        self.numbers.get(&id).map(|number| self.level[*number as usize])
+        self.number(id).map(|number| self.level[number as usize])
     }
 
     /// Returns the clock of a resource at `time`.

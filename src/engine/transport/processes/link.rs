@@ -27,10 +27,14 @@ const OWNER: usize = 1;
 const SECOND: usize = 2;
 const HANDLED: usize = 3;
 const UNTIL: usize = 4;
-const STOP: usize = 5;
+const FLAGS: usize = 5;
 const SLOT: usize = 6;
 const DELIVERED: usize = 7;
 const COUNTS: usize = 8;
+
+/// Bits of the flags.
+const STOP: u64 = 1;
+const AGAIN: u64 = 2;
 
 /// Values on which the leaders of all host processes agree.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +47,8 @@ pub struct Remote {
     pub slot: SimTime,
     /// Time of the first failure in any host process, which ends the run.
     pub until: SimTime,
+    /// Another exchange follows before any worker handles events.
+    pub again: bool,
     /// The run ends with this exchange.
     pub stop: bool,
     /// Number of simulated messages that all host processes have delivered since the start of the run.
@@ -129,7 +135,7 @@ impl<'w> LeaderLink<'w> {
         word[SECOND] = u64::MAX;
         word[HANDLED] = bound.handled;
         word[UNTIL] = bound.until.as_ps();
-        word[STOP] = u64::from(bound.stop);
+        word[FLAGS] = if bound.stop { STOP } else { 0 } | if bound.again { AGAIN } else { 0 };
         word[SLOT] = bound.slot.as_ps();
         word[DELIVERED] = delivered;
         let mut all = vec![0; word.len()];
@@ -158,7 +164,8 @@ impl<'w> LeaderLink<'w> {
             handled: all[HANDLED],
             slot: SimTime::from_ps(all[SLOT]),
             until: SimTime::from_ps(all[UNTIL]),
-            stop: all[STOP] != 0,
+            again: all[FLAGS] & AGAIN != 0,
+            stop: all[FLAGS] & STOP != 0,
             delivered: all[DELIVERED],
         }
     }
@@ -211,7 +218,7 @@ impl Drop for LeaderLink<'_> {
 }
 
 /// Combines the words of two host processes in a reduction: the two least times and the owner of the least, sums, and
-/// the flag that ends the run.
+/// flags.
 pub fn merge_words(from: &[u64], into: &mut [u64]) {
     let (mine, theirs) = ((into[LEAST], into[OWNER]), (from[LEAST], from[OWNER]));
     if theirs < mine {
@@ -222,7 +229,7 @@ pub fn merge_words(from: &[u64], into: &mut [u64]) {
     }
     into[HANDLED] += from[HANDLED];
     into[UNTIL] = into[UNTIL].min(from[UNTIL]);
-    into[STOP] |= from[STOP];
+    into[FLAGS] |= from[FLAGS];
     into[SLOT] = into[SLOT].min(from[SLOT]);
     into[DELIVERED..].iter_mut().zip(&from[DELIVERED..]).for_each(|(mine, theirs)| *mine += theirs);
 }
@@ -231,17 +238,17 @@ pub fn merge_words(from: &[u64], into: &mut [u64]) {
 mod tests {
     use super::*;
 
-    fn word(owner: u64, least: u64, stop: u64) -> Vec<u64> {
-        vec![least, owner, u64::MAX, owner, 100 - owner, stop, 30 + least, 10, 1, owner]
+    fn word(owner: u64, least: u64, flags: u64) -> Vec<u64> {
+        vec![least, owner, u64::MAX, owner, 100 - owner, flags, 30 + least, 10, 1, owner]
     }
 
     #[test]
     fn words_combine_to_the_two_least_times_in_any_order() {
-        let words = [word(0, 7, 0), word(1, 5, 0), word(2, 5, 1), word(3, 9, 0)];
+        let words = [word(0, 7, 0), word(1, 5, AGAIN), word(2, 5, STOP), word(3, 9, 0)];
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1]] {
             let mut all = words[order[0]].clone();
             order[1..].iter().for_each(|&next| merge_words(&words[next], &mut all));
-            assert_eq!(all, [5, 1, 5, 6, 97, 1, 35, 40, 4, 6]);
+            assert_eq!(all, [5, 1, 5, 6, 97, STOP | AGAIN, 35, 40, 4, 6]);
         }
         let mut pair = words[0].clone();
         let mut other = words[3].clone();

@@ -132,9 +132,9 @@ impl ProcessTransport<'_> {
         self.waited = self.threads.waited;
         if let Some(link) = &mut self.link {
             // To the other host processes, the events of this thread count as events of another worker.
-            let GlobalBound { others, handled, slot, until, stop } = here;
-            let bound =
-                LocalBound { queued: others.min(bound.queued), sent: SimTime::NEVER, handled, slot, until, stop };
+            let GlobalBound { others, handled, slot, until, again, stop } = here;
+            let queued = others.min(bound.queued);
+            let bound = LocalBound { queued, sent: SimTime::NEVER, handled, slot, until, again, stop };
             relay.lead(link, bound, meanwhile);
             self.waited += link.waited;
         }
@@ -142,8 +142,7 @@ impl ProcessTransport<'_> {
         self.round += 1;
         let remote = *relay.remote.lock().expect(LOCKED);
         let Some(remote) = remote.filter(|_| whole) else {
-            let never = SimTime::NEVER;
-            return GlobalBound { others: never, handled: 0, slot: never, until: never, stop: true };
+            return GlobalBound::BROKEN;
         };
         for package in std::mem::take(&mut *relay.inbound[self.thread].lock().expect(LOCKED)) {
             package.unpack(incoming);
@@ -153,6 +152,7 @@ impl ProcessTransport<'_> {
             handled: remote.handled,
             slot: remote.slot,
             until: remote.until,
+            again: remote.again,
             stop: remote.stop,
         }
     }

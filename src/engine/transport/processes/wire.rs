@@ -264,7 +264,7 @@ mod tests {
             paths.set_charges(slot, charges);
             batch.push(event(number, payloads.put(data), slot), &mut payloads, &mut paths);
         }
-        let news = FlowUpdate::Level { resource: 1 << 60, level: 7 };
+        let news = FlowUpdate::FirstLevel { resource: 1 << 60, number: 1, level: 7, told: 8 };
         batch.news.push(news);
         let mut packages = Vec::new();
         pack(&mut batch, 4, |package| packages.push(package));
