@@ -54,7 +54,7 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "DIR")]
     figures: Option<PathBuf>,
 
-    /// Write one HTML page for a browser, from a run, a study or the --csv output of mcpsim validate
+    /// Write one HTML page for a browser, from a run, a study, revisions.json or the --csv output of mcpsim validate
     #[arg(long, value_name = "FILE.html", conflicts_with = "histogram")]
     html: Option<PathBuf>,
 

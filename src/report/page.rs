@@ -13,19 +13,21 @@ use super::palette::style_variables;
 use super::study::bests;
 use crate::config::ConfigError;
 use crate::engine::{Outcome, PairMessages};
+use crate::revisions::RevisionTable;
 use crate::study::{Combination, Results};
 
 /// Template of the HTML page, into which style, data and code are inserted.
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 /// Code of the HTML page, in the order of its use.
-const CODE: [&str; 7] = [
+const CODE: [&str; 8] = [
     include_str!("page/base.js"),
     include_str!("page/charts.js"),
     include_str!("page/canvas.js"),
     include_str!("page/timeline.js"),
     include_str!("page/run.js"),
     include_str!("page/parts.js"),
+    include_str!("page/revisions.js"),
     include_str!("page/study.js"),
 ];
 /// Maximum number of ranks that have a row in the HTML page.
@@ -39,15 +41,19 @@ fn wrong(name: &str, what: impl std::fmt::Display) -> ConfigError {
     ConfigError::new(format!("{name}: {what}"))
 }
 
-/// Returns the HTML page for `text`: the Outcome of a run, the results of a study, or the table of `mcpsim validate`.
+/// Returns the HTML page for `text`: the Outcome of a run, the results of a study or of a test over revisions, or
+/// the table of `mcpsim validate`.
 /// Error messages contain the file name `name`. `timeline` contains the file name and the JSON text that `--timeline`
 /// of the same run wrote.
 ///
 /// # Errors
 /// The exported text has another form, or is too long for an HTML page.
 pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<String, ConfigError> {
-    let data = if text.trim_start().starts_with('{') {
-        let expected = "the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate";
+    let data = if let Some(table) = revisions(name, text)? {
+        json!({ "kind": "revisions", "table": table })
+    } else if text.trim_start().starts_with('{') {
+        let expected = "the --json output of a run, study.json of a sweep, revisions.json, or the --csv output of \
+                        mcpsim validate";
         match Exported::read(name, text, expected)? {
             Exported::Study(results) => {
                 let combinations = results.combinations();
@@ -79,6 +85,16 @@ pub fn page(name: &str, text: &str, timeline: Option<(&str, &str)>) -> Result<St
         return Err(wrong(name, format!("the page would have {} bytes: expected at most {LONGEST} bytes", page.len())));
     }
     Ok(page)
+}
+
+/// Returns the results of a test over revisions, if `text` contains them.
+fn revisions(name: &str, text: &str) -> Result<Option<RevisionTable>, ConfigError> {
+    let is_table = serde_json::from_str::<Value>(text).is_ok_and(|value| value.get("revisions").is_some());
+    if !is_table {
+        return Ok(None);
+    }
+    let table = serde_json::from_str(text);
+    table.map(Some).map_err(|error| wrong(name, format!("not revisions.json of mcpsim revisions: {error}")))
 }
 
 /// Returns the speed-up of each point of a study, and whether the point is the best.
@@ -187,9 +203,10 @@ mod tests {
         let error = |text: &str| page("x", text, None).unwrap_err().to_string();
         assert_eq!(
             error("{}"),
-            "x: expected the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate; found no \
-             predicted_ps and no points"
+            "x: expected the --json output of a run, study.json of a sweep, revisions.json, or the --csv output of \
+             mcpsim validate; found no predicted_ps and no points"
         );
+        assert!(error("{\"revisions\": [1]}").starts_with("x: not revisions.json of mcpsim revisions: "));
         assert_eq!(
             error("a,b\n"),
             "x: expected the --json output of a run, study.json of a sweep, or the --csv output of mcpsim validate; \

@@ -195,3 +195,35 @@ fn pages_of_jobs_and_of_fragments_have_their_tables() {
         assert!(dom.contains(text), "{text} in {dom}");
     }
 }
+
+#[test]
+fn the_page_of_revisions_shows_changes_and_gates() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let file = |name: &str| directory.path().join(name).display().to_string();
+    let row = |hash: &str, subject: &str, time: f64, more: &str| {
+        format!(
+            "{{\"commit\":{{\"hash\":\"{hash}\",\"date\":\"2026-01-01\",\"subject\":\"{subject}\"}},\"arguments\":\"\",\
+             \"times_s\":[{time}],\"messages\":[4.0],\"bytes\":[2048.0]{more}}}"
+        )
+    };
+    let change = ",\"time_change\":{\"percent\":50.0,\"verdict\":\"more\"}";
+    let gate = "{\"gate\":\"predicted_time < 1.05\",\"arguments\":\"\",\"revisions\":[\"aa\",\"bb\"],\"ratio\":1.5,\"holds\":false}";
+    let text = format!(
+        "{{\"mcpsim\":\"0\",\"run\":\"app.toml\",\"real\":false,\"alpha\":0.01,\"least_percent\":0.5,\"bisected\":false,\
+         \"gates\":[{gate}],\"revisions\":[{},{}]}}",
+        row("aaaaaaaaaaaa", "First", 0.002, ""),
+        row("bbbbbbbbbbbb", "More <b>work</b>", 0.003, change)
+    );
+    fs::write(file("revisions.json"), text).unwrap();
+    simulate(&format!("report {} --html {}", file("revisions.json"), file("page.html")));
+    let Some(dom) = shown(Path::new(&file("page.html")), directory.path()) else { return };
+    for text in [
+        "data-ready=\"yes\"",
+        ">fails</td>",
+        "<td>3.000 ms</td><td>+50.00%*</td><td>4</td>",
+        "More &lt;b&gt;work&lt;/b&gt;",
+        "id=\"volume-plot\"",
+    ] {
+        assert!(dom.contains(text), "{text} in {dom}");
+    }
+}

@@ -108,5 +108,6 @@ function validation(cases) {
 if (data.kind === "run")
   for (const part of [headline, results, jobs, basis, breakdown, path, fragments, collectives, functions, sizes, matrix, timeline, configuration]) part(data.run);
 else if (data.kind === "study") study(data.study);
+else if (data.kind === "revisions") revisions(data.table);
 else validation(data.cases);
 document.documentElement.dataset.ready = "yes";
