@@ -106,10 +106,11 @@ fn follow(page: &Path) -> Vec<String> {
     wrong
 }
 
-/// Returns the paths of README, of the gallery and of the guide's pages.
+/// Returns the paths of README, of the gallery and of the pages of guide and evidence.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let listed = std::fs::read_dir(root.join("docs/guide")).unwrap().map(|entry| entry.unwrap().path());
+    let directories = ["docs/guide", "docs/evidence"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
+    let listed = directories.into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut pages: Vec<PathBuf> =
         listed.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     pages.push(root.join("README.md"));
@@ -174,6 +175,8 @@ fn the_site_has_every_page_and_no_broken_link() {
         assert!(directory.path().join(page).is_file(), "{page}: {text}");
     }
     let start = std::fs::read_to_string(directory.path().join("index.html")).unwrap();
+    let options = std::fs::read_to_string(directory.path().join("reference/options.html")).unwrap();
+    assert!(options.contains("Usage: mcpsim trace check"), "the help of commands with two words");
     assert!(start.contains("The first hour") && start.contains("prefers-color-scheme: dark"));
     let index = std::fs::read_to_string(directory.path().join("search/search_index.json")).unwrap();
     assert!(index.contains("eager_threshold"), "the search finds keys");

@@ -96,7 +96,7 @@ fn readme_states_the_errors_of_its_cases() {
 
 #[test]
 fn the_page_on_the_paper_states_the_errors_of_jacobi3d() {
-    let page = text("docs/guide/paper.md");
+    let page = text("docs/evidence/paper.md");
     let [mcpsim, baseline] = &errors("")["clovertown-jacobi3d"];
     let [mean, max, base, most] = [mcpsim.mean(), mcpsim.max(), baseline.mean(), baseline.max()];
     let line =
