@@ -191,7 +191,7 @@ fn preparation_that_grows_has_a_best_number_of_processes_which_the_fit_finds() {
         "svg",
         &[
             ("study-time", &["best: 3.779 s at 7"]),
-            ("study-speedup", &["speed-up"]),
+            ("study-speedup", &["speed-up compared with 1 rank; dashed: ideal"]),
             ("study-efficiency", &["parallel efficiency (%)"]),
             ("study-parts", &["compute"]),
             ("fit", &["I = 8720; Tv*I/n + I*t*(n>1)*(1 + g*(n-2))", "n", "time (s)"]),

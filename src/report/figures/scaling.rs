@@ -1,6 +1,7 @@
 //! Figures of a study that varies the number of ranks: speed-up and parallel efficiency over the number of ranks.
 
 use crate::study::{Measure, Speedup};
+use crate::units::counted;
 
 use super::axis::PlotAxis;
 use super::canvas::{Dash, Figure, GRAY, PALETTE, Place};
@@ -16,17 +17,24 @@ type RankCurve = Vec<(f64, f64)>;
 pub(super) fn speedup(name: &str, title: &str, panel: &Panel) -> Option<Figure> {
     let curves = curves(panel, |speedup| speedup.factor)?;
     // The efficiency relates the speed-up to the ratio of the numbers of ranks, and thereby states the base.
-    let base = panel.series.iter().flat_map(|series| &series.samples).flatten().find_map(|sample| {
+    let samples = panel.series.iter().flat_map(|series| &series.samples).flatten();
+    let bases = samples.filter_map(|sample| {
         let speedup = sample.speedup?;
         Some(sample.ranks? as f64 * speedup.efficiency / speedup.factor)
-    })?;
+    });
+    let bases: Vec<f64> = bases.collect();
+    let base = *bases.first()?;
+    let what = match bases.iter().all(|other| other.round() == base.round()) {
+        true => format!("speed-up compared with {}; dashed: ideal", counted(base.round() as u64, "rank")),
+        false => "speed-up compared with the base; dashed: ideal".to_owned(),
+    };
     // The ideal speed-ups are the marks of the axis, which is logarithmic where the axis of ranks is.
     let mut ideal: Vec<f64> = curves.iter().flatten().map(|point| point.0 / base).collect();
     ideal.sort_by(f64::total_cmp);
     ideal.dedup();
     let least = curves.iter().flatten().map(|point| point.1).fold(f64::INFINITY, f64::min);
     let y = PlotAxis::values("speed-up", Measure::Number, &ideal).containing(least, greatest(&curves));
-    draw((name, title, "speed-up over the base; dashed: ideal"), panel, &curves, &y, |ranks| ranks / base)
+    draw((name, title, &what), panel, &curves, &y, |ranks| ranks / base)
 }
 
 /// Returns the figure of the parallel efficiency. Returns `None` if the number of ranks does not vary.
