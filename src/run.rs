@@ -24,6 +24,7 @@ mod files;
 mod host;
 mod inputs;
 mod jobs;
+mod memory_bound;
 mod mistake;
 mod otf2;
 mod other_algorithms;

@@ -17,6 +17,7 @@ mod pages;
 mod pairs;
 #[cfg(feature = "mpi")]
 mod port;
+mod program;
 #[cfg(feature = "mpi")]
 mod ranks;
 mod speed;
@@ -52,6 +53,13 @@ pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes
             return agree(processes, Err(Failure::bad_input(why)));
         }
         return compute::compute(args).map(|()| Exit::Predicted.code());
+    }
+    if !args.program.program.is_empty() {
+        if processes.count() > 1 {
+            let why = "mcpsim measure --program works in one process: start it without an MPI launcher";
+            return agree(processes, Err(Failure::bad_input(why)));
+        }
+        return program::measure(args).map(|()| Exit::Predicted.code());
     }
     if !args.import.is_empty() {
         if processes.count() > 1 {

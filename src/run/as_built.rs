@@ -19,6 +19,7 @@ use crate::units::Bytes;
 use super::conduct::{Conduct, Prediction, agree};
 use super::error::PredictError;
 use super::host::{available_memory, processor_name};
+use super::memory_bound::MemoryBound;
 use super::real::{Printed, arguments, conclude, described, environment, explained, notes, with_variables};
 use super::record;
 use super::resolved::{RULES, Resolved};
@@ -148,7 +149,7 @@ pub(super) fn simulate(
     let job = Job::new(vec![program], platform.clone(), sites.clone(), share, started, settings.job.clone(), output);
     let job = Arc::new(job);
     let mut setup = RankSetup::new(platform_text(run)?, sites.clone(), &settings.job);
-    setup.memory_bound = settings.memory_bound.map(|part| part.of_one());
+    setup.memory_bound = settings.memory_bound.as_ref().map(MemoryBound::of_one);
     setup.states_buffers = states_buffers;
     setup.has_threads = !ahead;
     let alternates = processes.count() == 1 && simulation.workers() == 1 && settings.cores_per_rank == 1;

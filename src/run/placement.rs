@@ -135,7 +135,7 @@ pub(super) fn as_modelled(
 ) -> Result<(Platform, Vec<Site>), PredictError> {
     let shape = platform.shape;
     platform.spread_ranks(&sites);
-    if let Some(part) = settings.memory_bound {
+    if let Some(part) = &settings.memory_bound {
         platform = platform.with_memory_bound(part.of_one());
     }
     Ok(match settings.model {

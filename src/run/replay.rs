@@ -62,7 +62,11 @@ pub(super) fn simulate_in_pass(
         Content::Logs(logs) => {
             notes.extend(logs.fault());
             let make = of_logs(&logs, machine(), measured_factors(&logs, &platform, platform.code_factors(&sites)));
-            record::run(&simulation, &(), &make, (conduct, run.settings.details), &header)
+            let wrapped = |rank: Rank| match pass {
+                None => make(rank),
+                Some(pass) => pass.wrap(rank, make(rank)),
+            };
+            record::run(&simulation, &(), &wrapped, (conduct, run.settings.details), &header)
         }
         Content::Import(import) => {
             notes.extend(import.assumed().map(str::to_owned));

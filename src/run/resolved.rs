@@ -90,6 +90,7 @@ impl Resolved {
     pub fn run_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
         inputs::compare(conduct.processes, || self.input_files(), Presence::Everywhere)?;
         let mut prediction = match &self.application {
+            _ if self.has_memory_bound_calls() => self.memory_bound_in(conduct),
             Application::Described(app) => described::simulate(self, app, conduct),
             Application::Real(_) if self.settings.typical => self.typical_in(conduct),
             Application::Real(program) => real::simulate(self, program, conduct),

@@ -19,11 +19,12 @@ use crate::units::{Bytes, SimSpan, SimTime};
 use super::application::Application;
 use super::error::PredictError;
 use super::host;
+use super::memory_bound::MemoryBound;
 use super::request::{Details, RunRequest};
 use super::shipped::Shipped;
 use super::values::{
-    BlockTimes, MemoryBound, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text,
-    data_of, data_text, intervals_of, model_of, natural, parse_buffering, parse_clock, parse_compute, parse_data,
+    BlockTimes, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text, data_of,
+    data_text, intervals_of, model_of, natural, parse_buffering, parse_clock, parse_compute, parse_data,
     parse_intervals, parse_ranks_as, parse_stack, parse_start, parse_whole, part_of, positive, ranks_as_of,
     ranks_as_text, stack_of, start_of, start_text,
 };
@@ -260,8 +261,8 @@ settings! {
     clock: HostClock = "CLOCK", Programs, |text| utf8(text).and_then(parse_clock),
         "Clock that measures the program's code: cpu (default) or wall";
     #[serde(deserialize_with = "part_of")]
-    memory_bound: MemoryBound = "PART", Programs, parsed,
-        "Share of the code's time that is memory-bound, which ranks on the same CMP slow down: 0 to 1 (default: 1)";
+    memory_bound: MemoryBound = "PARTS", Programs, parsed,
+        "Share of the code's time that is memory-bound, which ranks on the same CMP slow down: 0 to 1 (default: 1), or by MPI function: 0.4,MPI_Wait=0.6";
     #[serde(deserialize_with = "stack_of")]
     stack_size: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_stack),
         "Stack size of each rank (default: 8 MiB)";
@@ -464,7 +465,7 @@ impl Settings {
             ("pairs", Some(self.pairs.into())),
             ("compute", real(if self.typical { "typical".into() } else { compute_text(self.job.compute).into() })),
             ("clock", real(clock_text(self.job.clock).into())),
-            ("memory_bound", self.memory_bound.map(|part| part.of_one().into())),
+            ("memory_bound", self.memory_bound.as_ref().map(MemoryBound::value)),
             ("stack_size", real(self.job.stack_size.to_string().into())),
             ("buffering", real("none".into()).filter(|_| self.job.buffering == Buffering::None)),
             ("data", real(data_text(self.job.most_data).into()).filter(|_| self.job.most_data < Bytes::MAX)),

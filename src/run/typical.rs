@@ -1,25 +1,27 @@
 //! Predictions of real programs with typical times: the recorded run is replayed, and each block of code takes the time
 //! that is typical of equal blocks.
 
+use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::engine::{HostUse, Outcome};
+use crate::engine::{HostUse, Outcome, Processes, Progress};
 use crate::profile::typical_times;
 use crate::rank::{Call, CallSite, Called, Describe, Doorbell, Message, Program, Rank, Reply, Served, forward_reports};
 use crate::units::SimSpan;
 
 use super::application::Application;
-use super::conduct::{Conduct, Prediction};
+use super::conduct::{Conduct, Prediction, silent};
 use super::error::PredictError;
 use super::replay;
 use super::resolved::Resolved;
+use super::trace_file::TraceFile;
 
 /// Call that follows a block of code: its name, and the bytes of its message or collective.
 type Site = (String, u64);
 
 /// Blocks of a rank's code in the order of execution.
-type CodeBlocks = Vec<(Site, SimSpan)>;
+pub(super) type CodeBlocks = Vec<(Site, SimSpan)>;
 
 /// Treatment of the blocks of code in a replay.
 pub(super) enum BlockPass {
@@ -40,29 +42,56 @@ impl Resolved {
     /// Predicts the run as [`Resolved::run_in`] does, with typical times of the program's code. The run must have a single
     /// host process.
     pub(super) fn typical_in(&self, conduct: Conduct<'_>) -> Result<Option<Prediction>, PredictError> {
-        const OPTION: &str = "--compute typical";
-        if conduct.processes.count() > 1 {
-            return Err(PredictError::input(format!("{OPTION}: expected a single host process")));
-        }
         let mut measured = self.clone();
         measured.settings.typical = false;
-        let Some(first) = measured.first_in(Conduct { recorded: false, ..conduct }, OPTION)? else { return Ok(None) };
+        measured.with_blocks(conduct, "--compute typical", |blocks| Ok(typical_times(blocks)))
+    }
+
+    /// Predicts the run as [`Resolved::run_in`] does. The blocks of each rank's code take the times that `times` returns
+    /// for the measured blocks. The run must have a single host process. `option` requires the replay.
+    pub(super) fn with_blocks(
+        &self,
+        conduct: Conduct<'_>,
+        option: &str,
+        times: impl FnOnce(&[CodeBlocks]) -> Result<Vec<Vec<SimSpan>>, PredictError>,
+    ) -> Result<Option<Prediction>, PredictError> {
+        if conduct.processes.count() > 1 {
+            return Err(PredictError::input(format!("{option}: expected a single host process")));
+        }
+        let Some(first) = self.first_in(Conduct { recorded: false, ..conduct }, option)? else { return Ok(None) };
         let Application::Trace(file) = &first.again.application else { return Ok(Some(first.prediction)) };
-        let pass = |pass: &Arc<BlockPass>, recorded| {
-            replay::simulate_in_pass(&first.again, file, Conduct { recorded, ..conduct }, Some(pass))
-        };
-        let ranks = (0..first.again.ranks()).map(|_| Mutex::default()).collect();
-        let collected = Arc::new(BlockPass::Collect(ranks));
-        pass(&collected, false)?;
-        let BlockPass::Collect(blocks) = &*collected else { unreachable!("the pass collects blocks") };
-        let blocks: Vec<CodeBlocks> =
-            blocks.iter().map(|of| take(&mut *of.lock().unwrap_or_else(PoisonError::into_inner))).collect();
-        let replaced = pass(&Arc::new(BlockPass::Replace(typical_times(&blocks))), conduct.recorded)?;
+        let blocks = first.again.code_blocks(file, conduct)?;
+        let replace = Arc::new(BlockPass::Replace(times(&blocks)?));
+        let replaced = replay::simulate_in_pass(&first.again, file, conduct, Some(&replace))?;
         let (measured, Some(replaced)) = (first.prediction, replaced) else { return Ok(None) };
         let Outcome { app, config, host, program, mistakes, .. } = measured.outcome;
         let host = HostUse { noise: None, ..host };
         let outcome = Outcome { app, config, host, program, mistakes, ..replaced.outcome };
         Ok(Some(Prediction { outcome, trace: replaced.trace, ..measured }))
+    }
+
+    /// Returns the blocks of code of each rank in the trace `file`.
+    fn code_blocks(&self, file: &TraceFile, conduct: Conduct<'_>) -> Result<Vec<CodeBlocks>, PredictError> {
+        let ranks = (0..self.ranks()).map(|_| Mutex::default()).collect();
+        let collected = Arc::new(BlockPass::Collect(ranks));
+        replay::simulate_in_pass(self, file, Conduct { recorded: false, ..conduct }, Some(&collected))?;
+        let BlockPass::Collect(blocks) = &*collected else { unreachable!("the pass collects blocks") };
+        Ok(blocks.iter().map(|of| take(&mut *of.lock().unwrap_or_else(PoisonError::into_inner))).collect())
+    }
+
+    /// Returns the time of a recorded program's code by the MPI function that follows the code, over all ranks.
+    ///
+    /// # Errors
+    /// The errors are those of [`Resolved::run`].
+    pub fn code_before_calls(&self) -> Result<BTreeMap<String, SimSpan>, PredictError> {
+        let mut found = BTreeMap::new();
+        let Application::Trace(file) = &self.application else { return Ok(found) };
+        let (progress, processes, console) = (Progress::default(), Processes::one(), silent());
+        let conduct = Conduct { progress: &progress, processes: &processes, recorded: false, console: &console };
+        for ((call, _), span) in self.code_blocks(file, conduct)?.into_iter().flatten() {
+            *found.entry(call).or_insert(SimSpan::ZERO) += span;
+        }
+        Ok(found)
     }
 }
 

@@ -10,6 +10,8 @@ use crate::process::{Buffering, ComputeMode, HostClock, RanksAs, StartMethod};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
+use super::memory_bound::MemoryBound;
+
 /// Model of the simulated machine's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Model {
@@ -89,32 +91,6 @@ impl PlacementChoice {
     /// Returns true if the text is a placement keyword and not a file name.
     pub(super) fn is_word(text: &Path) -> bool {
         ["block", "cyclic", "socket"].iter().any(|word| text == Path::new(word))
-    }
-}
-
-/// Memory-bound fraction from 0 to 1, stored in millionths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryBound(u32);
-
-impl MemoryBound {
-    const ONE: u32 = 1_000_000;
-
-    /// Creates the memory-bound fraction; `None` if `part` is outside 0 to 1.
-    fn new(part: f64) -> Option<MemoryBound> {
-        (0.0..=1.0).contains(&part).then(|| MemoryBound((part * f64::from(MemoryBound::ONE)).round() as u32))
-    }
-
-    /// Returns the memory-bound fraction from 0 to 1.
-    pub fn of_one(self) -> f64 {
-        f64::from(self.0) / f64::from(MemoryBound::ONE)
-    }
-}
-
-impl std::str::FromStr for MemoryBound {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        text.parse().ok().and_then(MemoryBound::new).ok_or_else(|| format!("expected {PART}; found \"{text}\""))
     }
 }
 
@@ -282,7 +258,6 @@ as_option!(start_of, parse_start, StartMethod, "\"auto\", \"fork\" or \"exec\"")
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");
 
 const INTERVALS: &str = "sizes in increasing order, at most 1000, such as 256,4KiB,64KiB";
-const PART: &str = "a number from 0 to 1";
 const MODELS: &str = "mcpsim, two-level, hockney, logp, loggp or xu-hwang";
 
 /// Parses the bounds of message size intervals, such as "256,4KiB,64KiB".
@@ -332,11 +307,9 @@ pub(super) fn model_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     checked(deserializer, MODELS, |value| value.as_str()?.parse().ok().map(Some))
 }
 
-/// Reads a fraction from 0 to 1.
+/// Reads memory-bound parts.
 pub(super) fn part_of<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MemoryBound>, D::Error> {
-    checked(deserializer, PART, |value| {
-        value.as_float().or(value.as_integer().map(|number| number as f64)).and_then(MemoryBound::new).map(Some)
-    })
+    checked(deserializer, MemoryBound::expected(), |value| MemoryBound::of_value(value).map(Some))
 }
 
 /// Returns the comma-separated form of a TOML text, number, or array.

@@ -118,6 +118,8 @@ fn what_cannot_be_measured_is_told_with_code_2() {
             "--against other.toml: expected kernel times that mcpsim measure \
           --compute of this version wrote; found none",
         ),
+        ("--compute --program a", "the argument '--compute' cannot be used with '--program <PROGRAM>...'"),
+        ("--program-ranks 4", "the following required arguments were not provided:\n  --program <PROGRAM>..."),
         ("--against bad.toml", "the following required arguments were not provided:\n  --compute"),
         ("--compute --samples a.csv", "the argument '--compute' cannot be used with '--samples <FILE.csv>'"),
         ("--time soon", "invalid value 'soon' for '--time <TIME>': expected a time such as \"1.2 us\""),

@@ -37,6 +37,35 @@ fn predicted(line: &str, json: &std::path::Path) -> f64 {
     outcome["predicted_ps"].as_u64().unwrap() as f64 / 1e6
 }
 
+/// Almost all code of the program is before MPI_Init, MPI_Barrier and MPI_Finalize. The part of these calls counts, and not the
+/// part of other code.
+#[test]
+fn code_is_slowed_by_the_memory_bound_part_of_its_call() {
+    let directory = real::directory();
+    let [source, program, trace, json] = ["a.c", "a", "trace", "json"].map(|name| directory.path().join(name));
+    let code = "#include <mpi.h>\nint main(int c, char **v) { MPI_Init(&c, &v); volatile double x = 0;\n\
+        for (int k = 0; k < 5; k++) { for (int i = 0; i < 100000; i++) x += i; MPI_Barrier(MPI_COMM_WORLD); }\n\
+        MPI_Finalize(); return 0; }\n";
+    std::fs::write(&source, code).unwrap();
+    real::compile(&source, "-O1", &program).unwrap();
+    let [program, trace] = [program, trace].map(|path| path.display().to_string());
+    predicted(&format!("--nct 1,1,2 --record {trace} {program}"), &json);
+    let with = |parts: &str| {
+        let on = "--nct 1,1,2 --set platform.core.slowdown=[1,3]";
+        predicted(&format!("{on} --memory-bound {parts} {trace}"), &json)
+    };
+    let (none, half, all) = (with("0"), with("0.5"), with("1"));
+    assert!(none < half && half < all, "{none} {half} {all}");
+    // The code after MPI_Finalize takes about 1 us and precedes no call.
+    let near =
+        |found: f64, expected: f64| assert!((found - expected).abs() < (half - none) / 4.0, "{found}, {expected}");
+    let calls = |part: &str| format!("MPI_Init={part},MPI_Barrier={part},MPI_Finalize={part}");
+    near(with(&format!("1,{}", calls("0"))), none);
+    near(with(&format!("0,{}", calls("0.5"))), half);
+    near(with(&format!("0.5,{}", calls("1"))), all);
+    near(with("0.5,MPI_Send=0"), half);
+}
+
 #[test]
 fn messages_are_in_caches_by_the_addresses_of_their_buffers() {
     let directory = real::directory();

@@ -12,6 +12,7 @@ use crate::units::{Bytes, SimSpan};
 use super::super::report::Format;
 use super::layers::LayerArgs;
 use super::pairs::{PairArgs, TogetherArgs};
+use super::program::ProgramArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +38,9 @@ Examples:
   Ratio of two machines' compute speeds: on the other machine, then here
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
+  Part of a program's time that memory bounds, for runs of 16 ranks
+    mcpsim measure -o app.toml --program-ranks 4 --program ./app 128
+    mcpsim --ranks 16 app.toml
 
 Exit codes: 0 measured, 2 bad input or usage, 5 the measurement cannot be used,
 70 a bug in mcpsim.";
@@ -54,7 +58,7 @@ pub(crate) enum WrittenContention {
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim measure",
-    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --layer tcp|memory|./FILE.so [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --layer tcp|memory|./FILE.so [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure [-o FILE.toml] --program PROGRAM [ARGS]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
     term_width = 80,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
@@ -140,6 +144,9 @@ pub(crate) struct MeasureArgs {
 
     #[command(flatten)]
     pub layer: LayerArgs,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
 
     #[command(flatten)]
     pub pairs: PairArgs,

@@ -106,6 +106,12 @@ pub(super) fn caches() -> Option<String> {
     caches_of(Path::new("/sys/devices/system/cpu"), cpu)
 }
 
+/// Returns the CPUs of this host that this process may use.
+pub(super) fn usable_cpus() -> Vec<Cpu> {
+    let facts = local_facts(None);
+    facts.cpus.into_iter().filter(|cpu| facts.allowed.contains(&cpu.cpu)).collect()
+}
+
 /// Binds the calling thread to a CPU. Returns true if the binding succeeded.
 pub(super) fn bind_to(cpu: u32) -> bool {
     let mut set = CpuSet::new();

@@ -79,7 +79,7 @@ fn bad_values_of_the_run_table_name_key_place_and_what_was_expected() {
                 .to_owned(),
         ),
         ("run.max_time = 7", "expected a time such as \"1.2 us\" in run.max_time of a.toml; found 7".to_owned()),
-        ("run.memory_bound = 1.5", "expected a number from 0 to 1 in run.memory_bound of a.toml; found 1.5".to_owned()),
+        ("run.memory_bound = 1.5", "expected a number from 0 to 1, or parts by MPI function such as \"0.4,MPI_Wait=0.6\" in run.memory_bound of a.toml; found 1.5".to_owned()),
         ("run.pairs = 1", "expected a boolean in run.pairs of a.toml; found 1".to_owned()),
         (
             "run.intervals = [4, 2]",
