@@ -53,6 +53,7 @@ pub use host::{Stopwatch, available_memory};
 pub use jobs::{COMMAND_LINE, JobSet, JobSpec, jobs_text};
 pub use request::{Details, RunRequest, Sources};
 pub use resolved::Resolved;
+pub use scale_range::{COMPARED_KERNELS, host_scale};
 pub use settings::{Given, Heading, SETTINGS, Setting, Settings};
 pub use shipped::{Shipped, hides, list};
 pub use trace_file::TraceFile;

@@ -68,7 +68,9 @@ fn predict(
 ) -> Result<Option<Texts>, PredictError> {
     let AskedStudy { vary, repeats, jobs, base, gain, choices } = asked_study;
     let questions = Questions { choices, base, gain, fit: None };
-    let study = Study::load(&StudyRequest { run: asked.request()?, vary, repeats, rerun: false, questions })?;
+    // Studies of real programs run as commands.
+    let run = asked.request()?;
+    let study = Study::load(&StudyRequest { run, vary, repeats, rerun: false, questions, kernels_of_host: None })?;
     study.check_base()?;
     let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let jobs = jobs.and_then(NonZeroUsize::new).unwrap_or_else(cores);

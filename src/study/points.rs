@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use serde_json::{Value, json};
@@ -10,9 +11,10 @@ use serde_json::{Value, json};
 use crate::cc::ProgramFile;
 use crate::config::{Document, Override, note_input};
 use crate::engine::{Outcome, Processes};
+use crate::measure::Figures;
 use crate::run::{
     Application, Conduct, PlacementChoice, PredictError, Resolved, RunRequest, Setting, Shipped, Sources, TraceFile,
-    is_program, placed, silent,
+    host_scale, is_program, placed, silent,
 };
 
 use super::child::{self, Programs};
@@ -34,6 +36,9 @@ pub struct StudyRequest {
     pub rerun: bool,
     /// Questions about the results of the study, which add columns or tables to the output.
     pub questions: Questions,
+    /// Returns the kernel times of this host, and whether other load makes them doubtful. The times give the factor of
+    /// machines with `scale_factor = "auto"`, once for all points of the study.
+    pub kernels_of_host: Option<fn() -> (Figures, bool)>,
 }
 
 /// Study whose file was read and which is ready to run.
@@ -53,6 +58,8 @@ pub struct Study {
     programs: Programs,
     /// True if real programs run at every point of the study.
     rerun: bool,
+    kernels_of_host: Option<fn() -> (Figures, bool)>,
+    host: OnceLock<(Figures, bool)>,
 }
 
 /// A point of a study with its resolved inputs.
@@ -126,7 +133,9 @@ impl Study {
         }
         let plan = StudyPlan::new(axes)?;
         refuse_both(&plan, &set, &run)?;
-        Ok(Study { name, plan, asked, formula, sources, set, programs: Programs::default(), rerun: args.rerun })
+        let (programs, host) = (Programs::default(), OnceLock::new());
+        let StudyRequest { rerun, kernels_of_host, .. } = *args;
+        Ok(Study { name, plan, asked, formula, sources, set, programs, rerun, kernels_of_host, host })
     }
 
     /// Checks that the requested base of the speed-up is a value of an axis.
@@ -195,11 +204,24 @@ impl Study {
     /// # Errors
     /// An input of the point is invalid; the message names the point.
     pub fn configure(&self, point: &Point) -> Result<Resolved, PredictError> {
-        let overrides = [self.set.clone(), overrides(point)].concat();
-        let mut configuration = self.sources.resolve(&overrides).map_err(|failure| self.at(point, failure))?;
+        let mut overrides = [self.set.clone(), overrides(point)].concat();
+        let resolve = |set: &[Override]| self.sources.resolve(set).map_err(|failure| self.at(point, failure));
+        let mut configuration = resolve(&overrides)?;
+        if let Some(factor) = self.host_factor(&configuration) {
+            overrides
+                .push(Override::parse(&format!("platform.core.scale_factor={factor}")).expect("a key of the core"));
+            configuration = resolve(&overrides)?;
+        }
         configuration.settings.workers = Some(1);
         configuration.settings.pairs = false;
         Ok(configuration)
+    }
+
+    /// Returns the factor on the host's times, if the point times a program for a machine with `scale_factor = "auto"`.
+    fn host_factor(&self, configuration: &Resolved) -> Option<f64> {
+        let kernels = self.kernels_of_host.filter(|_| configuration.is_scaled_by_host())?;
+        let (figures, is_loaded) = self.host.get_or_init(kernels);
+        host_scale(figures, &configuration.platform.platform.core, *is_loaded).map(|scale| scale.middle())
     }
 
     /// Adds the label of the study's point to an error.

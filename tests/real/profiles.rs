@@ -265,6 +265,15 @@ fn rates_of_host_and_machine_give_a_range_of_times() {
     assert_eq!(outcome["host"]["stands_for_target"], Value::Null);
     let text = ran("");
     assert!(text.contains("\n  range ") && text.contains("\n    scale_factor 2.00 to 3.00, from rates of "), "{text}");
+    // A sweep takes the geometric mean of the range for all its points.
+    let mut command = mcpsim(here);
+    command.env("XDG_CACHE_HOME", here.join("cache"));
+    let line = "sweep --nct 2,1,1 --set platform.core.scale_factor=auto --vary run.seed=1 --out study ./pass";
+    let swept = command.args(line.split_whitespace()).output().unwrap();
+    assert!(swept.status.success(), "{}", String::from_utf8_lossy(&swept.stderr));
+    let trace = fs::read_dir(here.join("study/traces")).unwrap().next().unwrap().unwrap().path();
+    let info = run(here, &format!("trace info {}", trace.display()));
+    assert!(info.stdout.contains("2.449"), "{}", info.stdout);
     // Times that are not measured need no factor.
     assert!(!ran("--compute skip").contains("scale_factor"));
 }

@@ -10,6 +10,7 @@ use crate::study::{Questions, StudyRequest};
 
 use super::super::args::RunArgs;
 use super::super::exit::Failure;
+use super::super::host_cores;
 
 /// Options of `mcpsim run` that `mcpsim sweep` also has. The other options of `mcpsim run` select which results of a
 /// single run are displayed or written.
@@ -141,7 +142,9 @@ impl SweepArgs {
         let run = self.run.request()?;
         let (choices, base, fit) = (self.choice.clone(), self.base.clone(), self.fit.clone());
         let questions = Questions { choices, base, gain: self.gain, fit };
-        Ok(StudyRequest { run, vary: self.vary.clone(), repeats: self.run.repeats, rerun: self.rerun, questions })
+        let (vary, repeats, rerun) = (self.vary.clone(), self.run.repeats, self.rerun);
+        let kernels_of_host = Some(host_cores::kernels_of_host as fn() -> _);
+        Ok(StudyRequest { run, vary, repeats, rerun, questions, kernels_of_host })
     }
 
     /// Converts the arguments that clap has matched. Options that `mcpsim sweep` does not have are errors.
