@@ -95,6 +95,8 @@ pub enum RunError {
 pub struct Deadlock {
     /// Unfinished ranks in increasing order.
     pub waiting: Vec<Waiting>,
+    /// Waiting threads of these ranks, other than the main threads.
+    pub threads: Vec<Waiting>,
     /// Number of finished ranks.
     pub finished: u32,
     /// Ranks that ended without MPI_Finalize. A real MPI launcher would have ended the job.
@@ -106,6 +108,8 @@ pub struct Deadlock {
 pub struct Waiting {
     /// The rank.
     pub rank: Rank,
+    /// Number of the thread, if it is not the main thread of the rank.
+    pub thread: Option<u32>,
     /// Call in which the rank waits: "recv", "MPI_Allreduce", or the name that the program gives.
     pub call: String,
     /// Events that the rank waits for, one text for each: "a message from rank 3, tag 0", "any message".

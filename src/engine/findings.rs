@@ -163,7 +163,7 @@ impl Findings {
             merged.timers.merge(other.timers);
             merged.jobs.iter_mut().zip(other.jobs).for_each(|(mine, theirs)| mine.merge(theirs));
         }
-        merged.waiting.sort_unstable_by_key(|waiting| waiting.rank);
+        merged.waiting.sort_unstable_by_key(|waiting| (waiting.rank, waiting.thread));
         merged
     }
 }

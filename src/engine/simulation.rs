@@ -294,8 +294,10 @@ impl<'a> Simulation<'a> {
             return Err(RunError::Interrupted { clock: findings.reached });
         }
         if !findings.waiting.is_empty() {
-            let finished = self.sites.len() as u32 - findings.waiting.len() as u32;
-            return Err(RunError::Deadlock(Deadlock { waiting: findings.waiting, finished, unfinalised: Vec::new() }));
+            let (threads, waiting): (Vec<_>, Vec<_>) =
+                findings.waiting.into_iter().partition(|waiting| waiting.thread.is_some());
+            let finished = self.sites.len() as u32 - waiting.len() as u32;
+            return Err(RunError::Deadlock(Deadlock { waiting, threads, finished, unfinalised: Vec::new() }));
         }
         let Findings {
             mut times,

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 mod audit;
+mod c11;
 mod clocks;
 mod end;
 mod identity;

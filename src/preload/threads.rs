@@ -152,7 +152,34 @@ interposed! {
     sem_wait(semaphore: *mut c_void) -> c_int;
     sem_trywait(semaphore: *mut c_void) -> c_int;
     sem_post(semaphore: *mut c_void) -> c_int;
+    pthread_mutex_timedlock(mutex: *mut c_void, until: *const libc::timespec) -> c_int;
+    pthread_mutex_clocklock(mutex: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+    pthread_rwlock_timedrdlock(lock: *mut c_void, until: *const libc::timespec) -> c_int;
+    pthread_rwlock_timedwrlock(lock: *mut c_void, until: *const libc::timespec) -> c_int;
+    pthread_rwlock_clockrdlock(lock: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+    pthread_rwlock_clockwrlock(lock: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+    sem_timedwait(semaphore: *mut c_void, until: *const libc::timespec) -> c_int;
+    sem_clockwait(semaphore: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
+    mcpsim_once_begin(control: *mut c_void) -> c_int;
+    mcpsim_once_end(control: *mut c_void) -> c_int;
     sched_yield() -> c_int;
+}
+
+/// The function of `pthread_once` is code of the program, so the MPI library replaces only what precedes and follows it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_once(control: *mut c_void, function: extern "C" fn()) -> c_int {
+    if !(IS_MANAGED.load(Ordering::Acquire) && !BUSY.get() && runs_rank_code()) {
+        // SAFETY: the function has this signature, and the caller passes valid arguments.
+        return unsafe { call_next!(c"pthread_once"(control => *mut c_void, function => extern "C" fn()) -> c_int) };
+    }
+    // SAFETY: the caller passes valid arguments.
+    unsafe {
+        if mcpsim_once_begin(control) != 0 {
+            function();
+            mcpsim_once_end(control);
+        }
+    }
+    0
 }
 
 /// Path of the OpenMP library that the process has loaded, for a library that a program has opened itself.

@@ -14,9 +14,11 @@
 
 mod attach;
 mod children;
+mod connection;
 mod crashed;
 mod foreign;
 mod fork;
+mod gate;
 mod launch;
 mod memory;
 mod output;

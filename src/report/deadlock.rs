@@ -30,7 +30,8 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     let rows: Vec<[String; 5]> = shown(deadlock, &cycle)
         .into_iter()
         .map(|waiting| {
-            let [rank, since] = [waiting.rank.to_string(), waiting.since.to_string()];
+            let thread = waiting.thread.map_or(String::new(), |thread| format!(" thread {thread}"));
+            let [rank, since] = [format!("{}{thread}", waiting.rank), waiting.since.to_string()];
             [rank, waiting.call.clone(), since, awaited(waiting), position(waiting).to_owned()]
         })
         .collect();
@@ -54,7 +55,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
         table.row([number, call, since, awaits, place]);
     }
     let mut text = table.render();
-    let more = deadlock.waiting.len().saturating_sub(ROWS);
+    let more = (deadlock.waiting.len() + deadlock.threads.len()).saturating_sub(ROWS);
     if more > 0 {
         text.push_str(&format!("  and {} more\n", count(more as u64)));
     }
@@ -68,13 +69,15 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     text
 }
 
-/// Returns at most [`ROWS`] waiting ranks in increasing order. Ranks in the deadlock cycle have priority.
+/// Returns at most [`ROWS`] waiting ranks and threads in increasing order. Ranks in the deadlock cycle precede other ranks
+/// in this choice, and ranks precede threads.
 fn shown<'a>(deadlock: &'a Deadlock, cycle: &[Rank]) -> Vec<&'a Waiting> {
     let members: BTreeSet<Rank> = cycle.iter().copied().collect();
     let (first, rest): (Vec<&Waiting>, Vec<&Waiting>) =
         deadlock.waiting.iter().partition(|waiting| members.contains(&waiting.rank));
-    let mut rows: Vec<&Waiting> = first.into_iter().chain(rest).take(ROWS).collect();
-    rows.sort_by_key(|waiting| waiting.rank);
+    let all = first.into_iter().chain(rest).chain(&deadlock.threads);
+    let mut rows: Vec<&Waiting> = all.take(ROWS).collect();
+    rows.sort_by_key(|waiting| (waiting.rank, waiting.thread));
     rows
 }
 
@@ -122,6 +125,7 @@ mod tests {
     fn waiting(rank: Rank, peer: Option<Rank>) -> Waiting {
         Waiting {
             rank,
+            thread: None,
             call: "recv".to_owned(),
             awaits: vec![peer.map_or("any message".to_owned(), |peer| format!("a message from rank {peer}, tag 0"))],
             peers: peer.into_iter().collect(),
@@ -133,7 +137,8 @@ mod tests {
     #[test]
     fn two_ranks_that_wait_for_each_other_are_a_cycle() {
         let waiting = vec![waiting(0, Some(1)), waiting(1, Some(0)), waiting(2, None)];
-        let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 1, unfinalised: vec![] }));
+        let text =
+            failure(&RunError::Deadlock(Deadlock { waiting, finished: 1, threads: vec![], unfinalised: vec![] }));
         let expected = [
             "deadlock: 3 ranks wait and no rank can continue (1 finished)",
             "  rank  waits in     since  for                           at",
@@ -149,7 +154,12 @@ mod tests {
     #[test]
     fn a_long_table_and_a_long_cycle_are_cut() {
         let ring = |size: u32| (0..size).map(|rank| waiting(rank, Some((rank + 1) % size))).collect();
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: ring(1000), finished: 0, unfinalised: vec![] }));
+        let text = failure(&RunError::Deadlock(Deadlock {
+            waiting: ring(1000),
+            finished: 0,
+            threads: vec![],
+            unfinalised: vec![],
+        }));
         assert_eq!(text.lines().count(), 1 + 1 + 20 + 2);
         assert!(text.contains("\n  and 980 more\n"), "{text}");
         assert!(
@@ -163,7 +173,12 @@ mod tests {
         let mut ranks: Vec<Waiting> = (0..50).map(|rank| waiting(rank, None)).collect();
         ranks.push(waiting(50, Some(51)));
         ranks.push(waiting(51, Some(50)));
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: ranks, finished: 0, unfinalised: vec![] }));
+        let text = failure(&RunError::Deadlock(Deadlock {
+            waiting: ranks,
+            finished: 0,
+            threads: vec![],
+            unfinalised: vec![],
+        }));
         assert!(text.contains("\n    50  recv") && text.contains("\n    51  recv"), "{text}");
         assert!(text.contains("\n  and 32 more\n"), "{text}");
     }
@@ -173,7 +188,12 @@ mod tests {
         let mut all = waiting(0, None);
         all.call = "waitall".to_owned();
         all.awaits = (1..6).map(|rank| format!("a message from rank {rank}, tag 0")).collect();
-        let text = failure(&RunError::Deadlock(Deadlock { waiting: vec![all], finished: 0, unfinalised: vec![] }));
+        let text = failure(&RunError::Deadlock(Deadlock {
+            waiting: vec![all],
+            finished: 0,
+            threads: vec![],
+            unfinalised: vec![],
+        }));
         assert!(text.contains("  a message from rank 1, tag 0; 4 more  "), "{text}");
     }
 
@@ -185,7 +205,8 @@ mod tests {
             ..waiting(rank, Some(1 - rank))
         };
         let text = |waiting: Vec<Waiting>| {
-            let text = failure(&RunError::Deadlock(Deadlock { waiting, finished: 0, unfinalised: vec![] }));
+            let text =
+                failure(&RunError::Deadlock(Deadlock { waiting, finished: 0, threads: vec![], unfinalised: vec![] }));
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
         };

@@ -74,6 +74,12 @@ fn threads_have_clocks_of_their_own() {
             (1, 4, "shared", "shared: 1.00 3.00 3.00\n"),
             (1, 4, "timeout", "timed out: 1\ntimeout: 3.00\n"),
             (1, 4, "spin", "spin: 3.00\n"),
+            // Three waits end at 2, 3 and 4 ms. The main thread releases the mutex at 5 ms.
+            (1, 4, "limits", "failures and success: 4\nlimits: 2.00 4.00 5.00\n"),
+            // The first thread calls from 1 to 3 ms, while the second waits.
+            (1, 4, "once", "calls: 1\nonce: 3.00 3.00\n"),
+            // The mutex for 1 ms, and a sleep of 0.5 ms.
+            (1, 4, "c11", "results: 7 7\nc11: 1.50 2.50\n"),
         ] {
             let options = format!("--ranks {ranks} --ranks-per-node 1 --cores-per-rank {cores}");
             let text = clocks(&built, &options, case);
@@ -103,14 +109,24 @@ fn threads_have_the_same_times_on_several_workers() {
 }
 
 #[test]
-fn a_lock_that_is_never_released_is_a_deadlock() {
+fn errors_name_threads_and_their_waits() {
     libraries();
     let workshop = directory();
     let Some(mpi) = real_mpis().first() else { return };
     let built = workshop.path().join("clocks");
     mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
-    let ran = run(&built, "--nct 1,1,4 --ranks 1 --cores-per-rank 4", "kept");
-    let text = told("kept", &ran);
-    assert_eq!(ran.code, Some(3), "{text}");
-    assert!(text.contains("pthread_mutex_lock") && text.contains("another thread of the rank"), "{text}");
+    for (case, code, said) in [
+        ("kept", 3, ["     0  pthread_mutex_lock ", "another thread of the rank"]),
+        ("stuck", 3, ["  0 thread 1  MPI_Recv ", "a message from rank 0, tag 9"]),
+        (
+            "outlives",
+            1,
+            ["MPI_Finalize", "thread 1 of the rank is in MPI_Recv: expected that all threads have left MPI"],
+        ),
+    ] {
+        let ran = run(&built, "--nct 1,1,4 --ranks 1 --cores-per-rank 4", case);
+        let text = told(case, &ran);
+        assert_eq!(ran.code, Some(code), "{text}");
+        assert!(said.iter().all(|part| text.contains(part)), "{text}");
+    }
 }

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <threads.h>
 #include <time.h>
 
 extern void mcpsim_compute(double seconds) __attribute__((weak));
@@ -153,6 +154,60 @@ static void *spins(void *unused)
     return unused;
 }
 
+/* The main thread has the mutex and the lock for 5 ms. */
+static void *gives_up(void *unused)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += 2000000;
+    sum[0] = pthread_mutex_timedlock(&mutex, &until) != 0;
+    ends[0] = now();
+    until.tv_nsec += 1000000;
+    sum[0] += pthread_rwlock_timedrdlock(&lock, &until) != 0;
+    until.tv_nsec += 1000000;
+    sum[0] += sem_timedwait(&semaphore, &until) != 0;
+    ends[1] = now();
+    until.tv_nsec += 2000000;
+    sum[0] += pthread_mutex_timedlock(&mutex, &until) == 0;
+    ends[2] = now();
+    return unused;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void initialises(void)
+{
+    count++;
+    compute(2);
+}
+
+/* Calls at 1 and 2 ms. */
+static void *calls_once(void *index)
+{
+    int own = (int)(long)index;
+    compute(own + 1);
+    pthread_once(&once, initialises);
+    ends[own] = now();
+    return NULL;
+}
+
+static mtx_t c11_mutex;
+
+static int locks_c11(void *unused)
+{
+    mtx_lock(&c11_mutex);
+    compute(1);
+    mtx_unlock(&c11_mutex);
+    thrd_sleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    return unused == NULL ? 7 : 0;
+}
+
+static void *receives(void *unused)
+{
+    MPI_Recv(&number, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return unused;
+}
+
 static void *keeps(void *unused)
 {
     pthread_mutex_lock(&mutex);
@@ -245,6 +300,38 @@ int main(int argc, char **argv)
         pthread_join(threads[0], NULL);
         ends[0] = now();
         shown = 1;
+    }
+    if (strcmp(what, "limits") == 0) {
+        sem_init(&semaphore, 0, 0);
+        pthread_mutex_lock(&mutex);
+        pthread_rwlock_wrlock(&lock);
+        pthread_create(&threads[0], NULL, gives_up, NULL);
+        compute(5);
+        pthread_mutex_unlock(&mutex);
+        pthread_join(threads[0], NULL);
+        printf("failures and success: %d\n", sum[0]);
+        shown = 3;
+    }
+    if (strcmp(what, "once") == 0) {
+        run(calls_once, shown = 2);
+        printf("calls: %d\n", count);
+    }
+    if (strcmp(what, "c11") == 0) {
+        thrd_t all[2];
+        mtx_init(&c11_mutex, mtx_plain);
+        for (i = 0; i < 2; i++)
+            thrd_create(&all[i], locks_c11, NULL);
+        for (i = 0; i < 2; i++) {
+            thrd_join(all[i], &sum[i]);
+            ends[i] = now();
+        }
+        printf("results: %d %d\n", sum[0], sum[1]);
+    }
+    if (strcmp(what, "stuck") == 0)
+        run(receives, 1);
+    if (strcmp(what, "outlives") == 0) {
+        pthread_create(&threads[0], NULL, receives, NULL);
+        compute(1);
     }
     if (strcmp(what, "kept") == 0) {
         run(keeps, 1);

@@ -81,6 +81,11 @@ pub trait Describe {
         false
     }
 
+    /// Number of the thread that this strand is, from 1, if reports name the thread. The main thread has none.
+    fn thread(&self) -> Option<u32> {
+        None
+    }
+
     /// Returns the log of the executed computation fragments, if any. The engine calls this function once, after the
     /// end of the program.
     fn task_log(&mut self) -> Option<Box<TaskLog>> {

@@ -100,6 +100,10 @@ impl Describe for Box<dyn Program> {
         (**self).is_thread()
     }
 
+    fn thread(&self) -> Option<u32> {
+        (**self).thread()
+    }
+
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         (**self).task_log()
     }

@@ -169,6 +169,10 @@ impl<P: Program> Describe for Shifted<P> {
         self.program.is_thread()
     }
 
+    fn thread(&self) -> Option<u32> {
+        self.program.thread()
+    }
+
     fn task_log(&mut self) -> Option<Box<TaskLog>> {
         self.program.task_log()
     }

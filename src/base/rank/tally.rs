@@ -292,6 +292,10 @@ impl Describe for TalliedStrand {
         self.program.is_thread()
     }
 
+    fn thread(&self) -> Option<u32> {
+        self.program.thread()
+    }
+
     fn called(&mut self) -> Option<Called> {
         self.program.called()
     }

@@ -237,6 +237,10 @@ impl Describe for StrandRecorder {
     fn is_thread(&self) -> bool {
         self.program.is_thread()
     }
+
+    fn thread(&self) -> Option<u32> {
+        self.program.thread()
+    }
 }
 
 impl Drop for StrandRecorder {

@@ -5,24 +5,32 @@ use mcpsim_base::rank::{COMPLETE, CallSite, Program, Rank};
 use super::Worker;
 use crate::error::Waiting;
 use crate::requests::{RequestKind, RequestRecord, RequestState};
-use crate::state::{TargetRank, Wait};
+use crate::state::{RankState, TargetRank, TaskState, Wait};
 
 impl<P: Program> Worker<'_, P> {
-    /// Returns the unfinished ranks of the worker, with the events that each rank waits for.
+    /// Returns the unfinished ranks of the worker and their threads, with the events that each of them waits for.
     pub fn waiting(&self) -> Vec<Waiting> {
         let unfinished = self.ranks.iter().filter(|state| !matches!(state.target.main.wait, Wait::Finished));
-        unfinished.map(|state| waiting(&state.target, &state.program)).collect()
+        let mut all = Vec::new();
+        for RankState { target, program, .. } in unfinished {
+            all.push(waiting(target, &target.main, program));
+            let threads =
+                target.strands.iter().flatten().filter_map(|strand| Some((strand, strand.program.as_deref()?)));
+            let threads = threads.filter(|(_, program)| program.thread().is_some());
+            all.extend(threads.map(|(strand, program)| waiting(target, &strand.control, program)));
+        }
+        all
     }
 }
 
-fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
+/// Describes the wait of a rank's program, or of the program of a strand, whose state is `control`.
+fn waiting(target: &TargetRank, control: &TaskState, program: &(impl Program + ?Sized)) -> Waiting {
     let position = program.position();
     let name = program.call_name();
     let word = |call: &str| match name {
         Some(_) => call.to_owned(),
         None => word(call),
     };
-    let control = &target.main;
     let mut since = control.since;
     let mut awaits = Vec::new();
     let mut peers = Vec::new();
@@ -71,7 +79,9 @@ fn waiting(target: &TargetRank, program: &impl Program) -> Waiting {
         (None, Some(statement)) => statement,
         (None, None) => word(control.collective.unwrap_or(call)),
     };
-    Waiting { rank: target.rank, call, awaits, peers, since, position }
+    let (rank, thread) = (target.rank, program.thread());
+    let position = position.filter(|_| thread.is_none());
+    Waiting { rank, thread, call, awaits, peers, since, position }
 }
 
 /// Returns the word of the application language for an MPI function: "ibcast" for "MPI_Ibcast".

@@ -141,7 +141,7 @@ impl BoxReader {
                 let kind = self.u8();
                 FromRank::Starts(id, self.call(kind, name))
             }
-            102 => FromRank::Strand(self.u32(), self.u32(), self.u8() != 0),
+            102 => FromRank::Strand(self.u32(), self.u32(), self.u32()),
             103 => {
                 let count = self.count();
                 FromRank::Answers((0..count).map(|_| self.message()).collect())

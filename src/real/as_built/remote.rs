@@ -1,6 +1,6 @@
 //! The engine's view of a rank in a process of its own.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ struct RankLink {
     processes: Arc<RankProcesses>,
     /// Request identifier of the engine for each request identifier of the rank.
     names: Vec<RequestId>,
+    /// End of the calls of the main thread in the outbox. Answers to other messages follow.
+    main_end: u64,
     /// Reason why the process can no longer answer.
     lost: Option<ProgramError>,
 }
@@ -45,6 +47,9 @@ impl RankLink {
             if self.area.wait(ProcessTurn::Simulator, LOOK) {
                 let written = self.area.control().written.load(Ordering::Relaxed).min(self.area.room());
                 self.reader = BoxReader::new(self.area.outbox(), from, written);
+                if from == 0 {
+                    self.main_end = written;
+                }
                 return;
             }
             let attached = self.area.control().process.load(Ordering::Acquire);
@@ -101,14 +106,13 @@ impl RankLink {
         if self.lost.is_some() { None } else { self.reader.message_of_rank(static_name) }
     }
 
-    /// Passes `message` to the process and reads its answer. The answer follows the calls that the engine has not yet
-    /// executed.
-    fn ask(&mut self, message: &ToRank<'_>) -> Option<FromRank> {
-        let written = self.area.control().written.load(Ordering::Relaxed);
+    /// Passes `message` to the process and reads its answer. The answer follows the calls of the main thread, which the
+    /// engine may not have executed.
+    fn ask(&mut self, message: &ToRank<'_>) -> VecDeque<FromRank> {
         let unread = self.reader.rest();
         self.tell(message);
-        self.wait(written);
-        let answer = self.next();
+        self.wait(self.main_end);
+        let answer = std::iter::from_fn(|| self.next()).collect();
         self.reader = unread;
         answer
     }
@@ -205,7 +209,7 @@ impl RemoteProgram {
     /// Creates the rank `rank`, whose process uses `area`.
     pub(super) fn new(rank: Rank, area: Area, processes: Arc<RankProcesses>, job: Arc<Job>) -> Self {
         let reader = BoxReader::new(area.outbox(), 0, 0);
-        let link = RankLink { rank, area, reader, processes, names: Vec::new(), lost: None };
+        let link = RankLink { rank, area, reader, processes, names: Vec::new(), main_end: 0, lost: None };
         RemoteProgram { link: Arc::new(Mutex::new(link)), job, starting: None, function: "", has_begun: false }
     }
 }
@@ -228,9 +232,9 @@ impl Program for RemoteProgram {
                     self.starting = Some(id);
                     return call;
                 }
-                Some(FromRank::Strand(number, id, is_thread)) => {
+                Some(FromRank::Strand(number, id, thread)) => {
                     self.starting = Some(id);
-                    return Call::Start(RemoteStrand::boxed(&shared, number, self.function, is_thread));
+                    return Call::Start(RemoteStrand::boxed(&shared, number, self.function, thread));
                 }
                 Some(FromRank::Call(call)) => return link.translated(call),
                 Some(FromRank::Ending(text)) => match postcard::from_bytes::<Endings>(&text) {
@@ -256,8 +260,10 @@ impl Program for RemoteProgram {
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
-        if let Some(FromRank::Answers(given)) = lock(&self.link).ask(&ToRank::Serve(message)) {
-            answers.extend(given);
+        for answer in lock(&self.link).ask(&ToRank::Serve(message)) {
+            if let FromRank::Answers(given) = answer {
+                answers.extend(given);
+            }
         }
     }
 }
@@ -287,15 +293,19 @@ impl Describe for RemoteProgram {
 struct RemoteStrand {
     link: Arc<Mutex<RankLink>>,
     number: u32,
+    /// The function in which the strand is.
     name: &'static str,
-    is_thread: bool,
+    /// Number of the thread that the strand is, or 0.
+    thread: u32,
     /// The rank's identifier of the request that the current call starts.
     starting: Option<RequestId>,
+    /// Calls that the strand has made ahead.
+    ahead: VecDeque<FromRank>,
 }
 
 impl RemoteStrand {
-    fn boxed(link: &Arc<Mutex<RankLink>>, number: u32, name: &'static str, is_thread: bool) -> Box<dyn Program> {
-        Box::new(RemoteStrand { link: link.clone(), number, name, is_thread, starting: None })
+    fn boxed(link: &Arc<Mutex<RankLink>>, number: u32, name: &'static str, thread: u32) -> Box<dyn Program> {
+        Box::new(RemoteStrand { link: link.clone(), number, name, thread, starting: None, ahead: VecDeque::new() })
     }
 }
 
@@ -303,27 +313,45 @@ impl Program for RemoteStrand {
     fn next(&mut self, reply: Reply<'_>) -> Call {
         let mut link = lock(&self.link);
         link.note_started(self.starting.take(), &reply);
-        match link.ask(&ToRank::Strand(self.number, reply)) {
-            Some(FromRank::Call(call)) => link.translated(call),
-            Some(FromRank::Starts(id, call)) => {
-                self.starting = Some(id);
-                call
+        let mut reply = Some(reply);
+        loop {
+            match self.ahead.pop_front() {
+                Some(FromRank::Function(name)) => self.name = static_name(&name),
+                Some(FromRank::Call(call)) => return link.translated(call),
+                Some(FromRank::Starts(id, call)) => {
+                    self.starting = Some(id);
+                    return call;
+                }
+                Some(FromRank::Strand(number, id, thread)) => {
+                    self.starting = Some(id);
+                    return Call::Start(RemoteStrand::boxed(&self.link, number, self.name, thread));
+                }
+                Some(FromRank::Answers(_) | FromRank::Ending(_) | FromRank::Damaged) => link.damaged(),
+                None if link.lost.is_some() => return link.failure(self.name),
+                None => match reply.take() {
+                    Some(reply) => self.ahead = link.ask(&ToRank::Strand(self.number, reply)),
+                    // A process passes at least one call in its turn.
+                    None => link.damaged(),
+                },
             }
-            Some(FromRank::Strand(number, id, is_thread)) => {
-                self.starting = Some(id);
-                Call::Start(RemoteStrand::boxed(&self.link, number, self.name, is_thread))
-            }
-            _ => link.failure(self.name),
         }
     }
 }
 
 impl Describe for RemoteStrand {
+    fn call_name(&self) -> Option<&'static str> {
+        (self.is_thread() && !self.name.is_empty()).then_some(self.name)
+    }
+
     fn position(&self) -> Option<String> {
-        Some(if self.is_thread { format!("thread {}", self.number + 1) } else { self.name.to_owned() })
+        Some(self.thread().map_or_else(|| self.name.to_owned(), |thread| format!("thread {thread}")))
     }
 
     fn is_thread(&self) -> bool {
-        self.is_thread
+        self.thread > 0
+    }
+
+    fn thread(&self) -> Option<u32> {
+        Some(self.thread).filter(|&thread| thread > 0)
     }
 }

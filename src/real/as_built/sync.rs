@@ -9,22 +9,16 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::rank::{
-    Buffer, Call, Describe, Pattern, Program, Reply, RequestId, Requests, SERVICE, Source, THREAD_WAIT, TagPattern,
-};
-use mcpsim_core::units::{Bytes, SimSpan, SimTime};
+use mcpsim_core::rank::{Buffer, Call, Pattern, RequestId, Requests, SERVICE, Source, THREAD_WAIT, TagPattern};
+use mcpsim_core::units::{Bytes, SimTime};
 
-use super::tasks::{in_function, own_task};
+use super::gate::own_task;
+use super::tasks::in_function;
 use crate::mpi_api::MpiProcess;
 use crate::process::{Function, current_as};
 
 /// Objects for which threads wait, by address.
 static OBJECTS: Mutex<Option<HashMap<usize, SyncObject>>> = Mutex::new(None);
-
-/// Seconds from 1970 to the start of each run, as in `process/clib`.
-const EPOCH_SECONDS: i64 = 946_684_800;
-/// Longest wait in ps.
-const MOST_WAIT: u64 = 1 << 60;
 
 #[derive(Clone, Copy)]
 struct WaitingThread {
@@ -164,6 +158,8 @@ fn unless(code: c_int, busy: c_int) -> Option<c_int> {
     Some(code).filter(|&code| code != busy)
 }
 
+mod timed;
+
 type MutexPointer = *mut libc::pthread_mutex_t;
 type ConditionPointer = *mut libc::pthread_cond_t;
 type LockPointer = *mut libc::pthread_rwlock_t;
@@ -211,71 +207,6 @@ fn lock_again(p: &MpiProcess, mutex: MutexPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
     acquire(p, || one(mutex as usize, &attempt))
-}
-
-/// A strand that ends after a time.
-struct Timeout(Option<SimSpan>);
-
-impl Program for Timeout {
-    fn next(&mut self, _: Reply<'_>) -> Call {
-        self.0.take().map_or(Call::Finish, Call::Compute)
-    }
-}
-
-impl Describe for Timeout {}
-
-/// Returns the time from now to the point in time `until` of a clock of the C library.
-fn time_left(p: &MpiProcess, until: &libc::timespec) -> SimSpan {
-    // Clocks other than those of real time show the time since the start of the run.
-    let seconds = if until.tv_sec >= EPOCH_SECONDS { until.tv_sec - EPOCH_SECONDS } else { until.tv_sec };
-    let nanoseconds = seconds.saturating_mul(1_000_000_000).saturating_add(until.tv_nsec).max(0);
-    let until = SimSpan::from_ps((nanoseconds as u64).saturating_mul(1000).min(MOST_WAIT));
-    until.saturating_sub(p.clock.get().since(SimTime::ZERO))
-}
-
-unsafe extern "C" fn cond_timedwait(
-    condition: ConditionPointer,
-    mutex: MutexPointer,
-    until: *const libc::timespec,
-) -> c_int {
-    // SAFETY: the program passes a valid time.
-    let until = unsafe { *until };
-    in_function(own_rank(), "pthread_cond_timedwait", |p| {
-        p.wait_for_own_time();
-        let address = condition as usize;
-        let request = enlist(p, address, p.clock.get());
-        let timer = p.call_start(Call::Start(Box::new(Timeout(Some(time_left(p, &until))))));
-        unlock(p, mutex);
-        let both = Requests::from_slice(&[request, timer]);
-        let first = p.call_completed(Call::WaitAny(both), |completions| completions[0].index);
-        let mut code = 0;
-        if first == 1 {
-            let count = with(address, |object| {
-                let before = object.waiting.len();
-                object.waiting.retain(|thread| thread.request != request);
-                before - object.waiting.len()
-            });
-            if count > 0 {
-                p.call_done(Call::Cancel(request));
-                code = libc::ETIMEDOUT;
-            }
-            suspend(p, request);
-        }
-        match lock_again(p, mutex) {
-            0 => code,
-            failed => failed,
-        }
-    })
-}
-
-unsafe extern "C" fn cond_clockwait(
-    condition: ConditionPointer,
-    mutex: MutexPointer,
-    _clock: libc::clockid_t,
-    until: *const libc::timespec,
-) -> c_int {
-    // SAFETY: the caller passes valid arguments.
-    unsafe { cond_timedwait(condition, mutex, until) }
 }
 
 unsafe extern "C" fn cond_signal(condition: ConditionPointer) -> c_int {
@@ -378,6 +309,47 @@ unsafe extern "C" fn release_lock(lock: LockPointer) -> c_int {
     })
 }
 
+/// Value of a `pthread_once_t` of the GNU C library whose function has returned.
+const ONCE_DONE: c_int = 2;
+
+/// Returns 1 if the caller executes the function of `control`, and then calls [`once_end`]. Otherwise waits until another
+/// thread has executed it.
+unsafe extern "C" fn once_begin(control: *mut libc::pthread_once_t) -> c_int {
+    let control = control.cast::<c_int>();
+    in_function(own_rank(), "pthread_once", |p| {
+        p.wait_for_own_time();
+        loop {
+            // SAFETY: the program passes a valid object.
+            if unsafe { *control } == ONCE_DONE {
+                return 0;
+            }
+            let is_first = with(control as usize, |object| {
+                let is_first = object.granted.is_empty();
+                if is_first {
+                    object.granted.push(own_task());
+                }
+                is_first
+            });
+            if is_first {
+                return 1;
+            }
+            let request = enlist(p, control as usize, p.clock.get());
+            suspend(p, request);
+        }
+    })
+}
+
+unsafe extern "C" fn once_end(control: *mut libc::pthread_once_t) -> c_int {
+    in_function(own_rank(), "pthread_once", |p| {
+        p.wait_for_own_time();
+        // SAFETY: the program passes a valid object.
+        unsafe { *control.cast::<c_int>() = ONCE_DONE };
+        with(control as usize, |object| object.granted.clear());
+        resume_all(p, control as usize);
+        0
+    })
+}
+
 unsafe extern "C" fn sched_yield() -> c_int {
     in_function(own_rank(), "sched_yield", |p| {
         p.failed_poll();
@@ -401,12 +373,13 @@ const FUNCTIONS: [(&str, Function); 16] = [
     ("pthread_rwlock_rdlock", Function(read_lock as *const ())),
     ("pthread_rwlock_wrlock", Function(write_lock as *const ())),
     ("pthread_rwlock_unlock", Function(release_lock as *const ())),
-    ("pthread_cond_timedwait", Function(cond_timedwait as *const ())),
-    ("pthread_cond_clockwait", Function(cond_clockwait as *const ())),
     ("sched_yield", Function(sched_yield as *const ())),
+    ("mcpsim_once_begin", Function(once_begin as *const ())),
+    ("mcpsim_once_end", Function(once_end as *const ())),
 ];
 
 /// Returns the address of the function that replaces the function `name` of the C library.
 pub fn find(name: &str) -> Option<usize> {
-    FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
+    let all = FUNCTIONS.iter().chain(timed::FUNCTIONS);
+    all.into_iter().find(|(known, _)| *known == name).map(|(_, function)| function.0 as usize)
 }

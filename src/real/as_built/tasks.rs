@@ -2,29 +2,26 @@
 //! the engine, as a nonblocking collective is. One thread of a rank runs at a time: the one that the engine continues.
 //!
 //! ```text
-//!   thread ─ call ─▶ ThreadGate ─▶ main thread, in `Connection::exchange` ══▶ engine
-//!          ◀─ reply ──────────────
+//!   thread ─ call ─▶ connection ══▶ engine
+//!          ◀─ gate ─ connection of the thread that has passed the last call ◀══ reply
 //! ```
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::mpi::abi::{self, Handle};
-use mcpsim_core::rank::{
-    Call, Completion, Describe, FailureKind, FiberHandle, Immediate, Program, Reply, ReplyKind, RequestId, Requests,
-    Simulator,
-};
+use mcpsim_core::mpi::abi;
+use mcpsim_core::rank::{Call, Describe, FailureKind, FiberHandle, Program, Reply, RequestId, Requests};
 
+use super::connection::{self, RankTask, TaskSimulator};
 use super::fork::preloaded;
+use super::gate::{self, ThreadGate};
 use super::own_process::own_stack;
-use super::wire::{OwnReply, OwnReplyKind};
 use crate::mpi_api::MpiProcess;
-use crate::process::{TaskContext, current, run_as};
+use crate::process::run_as;
 
 /// Threads that the program can join, by their identifiers in the program.
 static JOINABLE: Mutex<Option<HashMap<usize, RequestId>>> = Mutex::new(None);
@@ -33,115 +30,17 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 /// True after the start of the first thread with a clock of its own.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
 
-thread_local! {
-    /// Gate of the current thread, if it has a clock of its own and is not the main thread.
-    /// The gate is never freed, because the value is also read while the thread's values are dropped.
-    static GATE: Cell<Option<&'static ThreadGate>> = const { Cell::new(None) };
-    /// Number of the current thread among the threads of the rank; 0 for the main thread.
-    static TASK: Cell<u32> = const { Cell::new(0) };
-}
-
 /// Returns true if the rank has threads with clocks of their own.
 pub fn is_managed() -> bool {
     IS_MANAGED.load(Ordering::Acquire)
 }
 
-/// Number of the current thread among the threads of the rank; 0 for the main thread.
-pub fn own_task() -> u32 {
-    TASK.get()
-}
-
-enum GateState {
-    /// The thread runs, or has ended.
-    Running,
-    Resumed(OwnReply),
-    Called(Call),
-}
-
-/// Point at which a thread waits for the replies to its calls.
-pub struct ThreadGate {
-    task: u32,
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
-
-impl ThreadGate {
-    fn lock(&self) -> MutexGuard<'_, GateState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn put(&self, state: GateState) {
-        *self.lock() = state;
-        self.changed.notify_all();
-    }
-
-    /// Waits for a state from which `take` gets a value.
-    fn wait<T>(&self, take: impl Fn(GateState) -> Result<T, GateState>) -> T {
-        let mut state = self.lock();
-        loop {
-            match take(std::mem::replace(&mut state, GateState::Running)) {
-                Ok(value) => return value,
-                Err(other) => *state = other,
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn reply(&self) -> OwnReply {
-        let reply = self.wait(|state| match state {
-            GateState::Resumed(reply) => Ok(reply),
-            other => Err(other),
-        });
-        super::threads::set_caller();
-        reply
-    }
-}
-
-/// The engine's view of a thread, within the process of the rank.
-struct ThreadStrand {
-    gate: Arc<ThreadGate>,
-    process: &'static MpiProcess,
-    context: TaskContext,
-    /// Communicator argument of the thread's current MPI call.
-    given: Option<Handle>,
-}
-
-// SAFETY: only the thread that exchanges messages with the simulator uses the strand and the rank's state meanwhile.
-unsafe impl Send for ThreadStrand {}
-
-/// Returns the content of `reply` without its lifetime.
-fn owned(reply: Reply<'_>) -> OwnReply {
-    let kind = match reply.kind {
-        ReplyKind::Begin => OwnReplyKind::Begin,
-        ReplyKind::Done => OwnReplyKind::Done,
-        ReplyKind::Started(id) => OwnReplyKind::Started(id),
-        ReplyKind::Completed(completions) => {
-            let take = |of: &mut Completion| Completion { payload: of.payload.take(), ..*of };
-            OwnReplyKind::Completed(completions.iter_mut().map(take).collect())
-        }
-    };
-    OwnReply { clock: reply.clock, kind }
-}
+/// A thread in a call that starts it. The connection passes replies to the gate of the thread.
+struct ThreadStrand(u32);
 
 impl Program for ThreadStrand {
-    fn next(&mut self, reply: Reply<'_>) -> Call {
-        self.exchange();
-        self.gate.put(GateState::Resumed(owned(reply)));
-        let call = self.gate.wait(|state| match state {
-            GateState::Called(call) => Ok(call),
-            other => Err(other),
-        });
-        self.exchange();
-        super::threads::set_caller();
-        call
-    }
-}
-
-impl ThreadStrand {
-    /// Exchanges the state of the thread and that of the task that runs.
-    fn exchange(&mut self) {
-        self.process.exchange_context(&mut self.context);
-        self.given = self.process.given.replace(self.given);
+    fn next(&mut self, _: Reply<'_>) -> Call {
+        unreachable!("a thread gets its replies at its gate")
     }
 }
 
@@ -149,27 +48,9 @@ impl Describe for ThreadStrand {
     fn is_thread(&self) -> bool {
         true
     }
-}
 
-/// Passes the calls of a thread to the thread that exchanges messages with the simulator.
-struct ThreadSimulator {
-    gate: Arc<ThreadGate>,
-    reply: OwnReply,
-}
-
-impl Simulator for ThreadSimulator {
-    fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
-        let call = std::mem::replace(call, Call::Yield);
-        let fails = matches!(call, Call::Fail(_));
-        self.gate.put(GateState::Called(call));
-        if fails {
-            // The process ends.
-            loop {
-                std::thread::park();
-            }
-        }
-        self.reply = self.gate.reply();
-        Immediate::Replied(self.reply.reply())
+    fn thread(&self) -> Option<u32> {
+        Some(self.0)
     }
 }
 
@@ -180,8 +61,7 @@ pub fn created(p: &MpiProcess, routine: usize) -> Option<u64> {
         return None;
     }
     let task = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
-    let gate = ThreadGate { task, state: Mutex::new(GateState::Running), changed: Condvar::new() };
-    Some(Arc::into_raw(Arc::new(gate)) as u64)
+    Some(Arc::into_raw(Arc::new(ThreadGate::new(task))) as u64)
 }
 
 /// Returns true if the code at `address` belongs to a library of OpenMP.
@@ -215,9 +95,13 @@ pub fn started(p: &'static MpiProcess, value: u64, id: usize, code: c_int) {
     if gate.task + 1 > cores {
         p.crowd(cores);
     }
+    // The new thread owns this reference.
     std::mem::forget(gate.clone());
-    let strand = ThreadStrand { gate, process: p, context: TaskContext::default(), given: None };
-    let request = in_function(p, "pthread_create", |p| p.call_start(Call::Start(Box::new(strand))));
+    let request = in_function(p, "pthread_create", |p| {
+        let strand = ThreadStrand(gate.task);
+        gate::start(gate);
+        p.call_start(Call::Start(Box::new(strand)))
+    });
     joinable().get_or_insert_default().insert(id, request);
 }
 
@@ -229,29 +113,32 @@ fn joinable() -> MutexGuard<'static, Option<HashMap<usize, RequestId>>> {
 pub fn begun(p: &'static MpiProcess, value: u64) {
     // SAFETY: the value is from `created`, and the creator keeps one reference for this thread.
     let gate = unsafe { Arc::from_raw(value as *const ThreadGate) };
-    TASK.set(gate.task);
-    let reply = gate.reply();
     run_as(p);
+    let reply = gate::enter(p, gate.clone());
     p.own_stack.set(own_stack());
     p.clock.set(reply.clock);
-    let simulator: &'static mut ThreadSimulator = Box::leak(Box::new(ThreadSimulator { gate: gate.clone(), reply }));
+    let task = RankTask::Thread(gate.strand.load(Ordering::Relaxed));
+    let simulator = Box::leak(Box::new(TaskSimulator::new(p, task, reply)));
     p.set_handle(Box::leak(Box::new(FiberHandle::outside(simulator))));
-    // SAFETY: the reference is never dropped.
-    GATE.set(Some(unsafe { &*Arc::into_raw(gate) }));
     p.start_timer();
 }
 
 /// Ends the current thread in the engine. Returns false if the thread has no clock of its own.
 pub fn ended() -> bool {
-    let Some(gate) = GATE.get() else { return false };
-    if TASK.replace(0) != 0
-        && let Some(p) = current()
-    {
+    if gate::own_task() == 0 {
+        return false;
+    }
+    if let Some(p) = rank_of_thread() {
         p.call_done(p.last_block());
-        crate::process::run_as_nobody();
-        gate.put(GateState::Called(Call::Finish));
+        gate::leave(p);
     }
     true
+}
+
+/// Returns the rank that the current thread runs.
+fn rank_of_thread() -> Option<&'static MpiProcess> {
+    // SAFETY: threads of a rank's process run only this rank, whose state is an `MpiProcess` that is never freed.
+    unsafe { crate::process::current_as::<MpiProcess>() }
 }
 
 /// Runs `body` as the function `name`, whose time is not part of the program's code.
@@ -271,6 +158,15 @@ pub fn join(p: &MpiProcess, id: usize) {
     if let Some(request) = request {
         in_function(p, "pthread_join", |p| p.complete(Requests::from_slice(&[request])));
     }
+}
+
+/// Returns the first thread other than the main thread that is in an MPI function, and the name of the function.
+pub fn other_in_mpi(p: &MpiProcess) -> Option<(u32, &'static str)> {
+    if !is_managed() {
+        return None;
+    }
+    p.wait_for_own_time();
+    connection::with(|connection| connection.thread_in_mpi()).flatten()
 }
 
 /// Ends the run, because a thread other than the main thread has called `exit`.

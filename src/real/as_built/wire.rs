@@ -11,8 +11,8 @@ pub enum FromRank {
     Function(String),
     /// A call that starts a request. The number is the rank's identifier of the request.
     Starts(RequestId, Call),
-    /// A call that starts a strand and a request, with the numbers of both, and whether the strand is a thread.
-    Strand(u32, RequestId, bool),
+    /// A call that starts a strand and a request, with the numbers of both, and the number of the thread or 0.
+    Strand(u32, RequestId, u32),
     /// Any other call, with the rank's identifiers of requests.
     Call(Call),
     /// Answers to a message in the service context.

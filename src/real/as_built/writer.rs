@@ -113,12 +113,13 @@ impl BoxWriter {
         self.u32(id);
     }
 
-    /// Writes a call that starts the strand `number` and the request `id`.
-    pub fn strand(&mut self, number: u32, id: RequestId, is_thread: bool) {
+    /// Writes a call that starts the strand `number` and the request `id`. `thread` is the number of the thread that the
+    /// strand is, or 0.
+    pub fn strand(&mut self, number: u32, id: RequestId, thread: u32) {
         self.u8(102);
         self.u32(number);
         self.u32(id);
-        self.u8(u8::from(is_thread));
+        self.u32(thread);
     }
 
     /// Writes answers to a message in the service context.

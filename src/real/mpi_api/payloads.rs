@@ -27,6 +27,11 @@ struct Kept {
     bytes: usize,
 }
 
+/// Calls `body` with the pool of the host thread. Returns the default value at the end of the thread, when it has no pool.
+fn with_pool<T: Default>(body: impl FnOnce(&mut Kept) -> T) -> T {
+    KEPT.try_with(|kept| body(&mut kept.borrow_mut())).unwrap_or_default()
+}
+
 /// Returns the size class of long message buffers with room for `size` bytes.
 fn class_for(size: usize) -> usize {
     (size.next_power_of_two() / SHORT).ilog2() as usize
@@ -44,7 +49,7 @@ pub fn buffer(size: usize) -> Data {
     if size > SHORT {
         return long_buffer(size);
     }
-    let kept = KEPT.with_borrow_mut(|kept| {
+    let kept = with_pool(|kept| {
         let buffer = kept.classes[0].pop()?;
         kept.bytes -= long(buffer.capacity());
         Some(buffer)
@@ -64,7 +69,7 @@ fn long_buffer(size: usize) -> Data {
         return Box::new(Vec::with_capacity(size));
     }
     let class = class_for(size);
-    let kept = KEPT.with_borrow_mut(|kept| {
+    let kept = with_pool(|kept| {
         let buffer = kept.classes[class].pop()?;
         kept.bytes -= long(buffer.capacity());
         Some(buffer)
@@ -80,7 +85,7 @@ pub fn done(payload: Payload) {
     if data.capacity() > SHORT {
         return long_done(data);
     }
-    KEPT.with_borrow_mut(|kept| {
+    with_pool(|kept| {
         let short = &mut kept.classes[0];
         if short.len() < MOST_KEPT {
             short.push(data);
@@ -91,7 +96,7 @@ pub fn done(payload: Payload) {
 #[inline(never)]
 fn long_done(data: Data) {
     if data.capacity() <= LONGEST_KEPT {
-        KEPT.with_borrow_mut(|kept| kept.keep(data));
+        with_pool(|kept| kept.keep(data));
     }
 }
 

@@ -79,7 +79,12 @@ pub struct ThreadLevels {
     pub provided: Cell<c_int>,
     /// True if the current thread has called MPI_Init.
     pub is_main: Cell<bool>,
+    /// Returns another thread of the rank that is in an MPI function, and the name of the function.
+    pub other_in_mpi: Cell<Option<OtherThread>>,
 }
+
+/// Type of [`ThreadLevels::other_in_mpi`].
+pub type OtherThread = fn(&MpiProcess) -> Option<(u32, &'static str)>;
 
 impl Deref for MpiProcess {
     type Target = Process;
@@ -128,6 +133,7 @@ unsafe impl Interface for MpiProcess {
                 most: Cell::new(abi::MPI_THREAD_FUNNELED),
                 provided: Cell::new(abi::MPI_THREAD_SINGLE),
                 is_main: Cell::new(true),
+                other_in_mpi: Cell::new(None),
             },
             compared: RefCell::default(),
         };

@@ -39,6 +39,10 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Finalize(p;) {
+        if let Some((thread, function)) = p.threads.other_in_mpi.get().and_then(|find| find(p)) {
+            let what = format!("thread {thread} of the rank is in {function}: expected that all threads have left MPI");
+            return Err(MpiError::new(abi::MPI_ERR_OTHER, what));
+        }
         p.finalise()?;
         p.stage.set(RankStage::Finalised);
         Ok(())
