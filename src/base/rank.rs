@@ -25,7 +25,7 @@ pub use call::{
     TagPattern, Which,
 };
 pub use describe::{CallSite, Called, Describe};
-pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap};
+pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap, mappings_per_stack};
 pub use matcher::{Envelope, Matcher};
 pub use shifted::{JobPosition, Shifted};
 pub use tally::{Tallied, Tallies};

@@ -49,8 +49,7 @@ const CLOCKS: [(&str, &str); 0] = [];
 
 /// Files in which `unsafe` is permitted, also by an attribute, and folders in which every file needs it.
 const UNSAFE: &[&str] = &[
-    "src/base/rank/fiber.rs",
-    "src/base/rank/fiber/float.rs",
+    "src/base/rank/fiber",
     "src/engine/prefetch.rs",
     "src/measure/kernels/wide.rs",
     "src/engine/resource/flows/limit_counts.rs",

@@ -6,14 +6,13 @@
 #![allow(unsafe_code)]
 
 mod float;
+mod stack;
 
 use std::cell::Cell;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use corosensei::stack::{Stack, StackPointer};
+use corosensei::stack::Stack;
 use corosensei::trap::CoroutineTrapHandler;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
@@ -23,6 +22,8 @@ use crate::units::SimSpan;
 
 pub use float::FloatEnvironment;
 use float::FloatWords;
+use stack::FiberStack;
+pub use stack::{GUARD, mappings_per_stack};
 
 /// Argument with which a fiber is resumed: the reply, valid until the fiber's next call, and the simulator for
 /// immediate calls, valid until the fiber is suspended.
@@ -70,7 +71,7 @@ impl Fiber {
     /// The host has no memory for the stack.
     pub fn new(size: usize, body: impl FnOnce(&FiberHandle<'_>) -> Call + 'static) -> io::Result<Self> {
         let stack = FiberStack::new(size)?;
-        let range = stack.bottom.get() + GUARD..stack.bottom.get() + stack.size;
+        let range = stack.range();
         let seal = (stack.base().get() - size_of::<usize>()) as *const usize;
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<Resumed, Suspended>, first: Resumed| {
             float::reset();
@@ -284,70 +285,6 @@ impl FiberHandle<'_> {
         unsafe { *libc::__errno_location() = errno };
         self.turn.set(turn);
         turn
-    }
-}
-
-/// Memory mapping of a fiber's stack, whose lowest [`GUARD`] bytes trap on access.
-struct FiberStack {
-    bottom: NonZeroUsize,
-    size: usize,
-    /// Number of unused bytes at the top of the stack. If the frames of all stacks had the same offset in a page, these
-    /// frames would compete for the same few cache lines of the host.
-    free: usize,
-}
-
-/// Difference in bytes between the offsets of successive stacks within a range of [`PAGE`] bytes.
-const STAGGER: usize = 5 * 64;
-
-static STACKS: AtomicUsize = AtomicUsize::new(0);
-
-const PAGE: usize = 4096;
-
-/// Size in bytes of the guard below a stack. A function with a larger frame could skip the guard and write to the stack
-/// of another rank, so the guard is as large as the gap that Linux keeps below the stack of a process. The guard uses
-/// address space but no memory.
-pub const GUARD: usize = 1 << 20;
-
-impl FiberStack {
-    fn new(size: usize) -> io::Result<Self> {
-        let size = size.max(4 * PAGE).next_multiple_of(PAGE) + GUARD;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
-        // SAFETY: the call creates a new mapping at an address that the system chooses.
-        let bottom = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
-        if bottom == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
-        let stack =
-            FiberStack { free, bottom: NonZeroUsize::new(bottom as usize).expect("a mapping has an address"), size };
-        // SAFETY: both ranges are within the mapping. Huge pages are disabled because with them the stack of each rank
-        // would use megabytes.
-        unsafe {
-            let top = bottom.cast::<u8>().add(GUARD).cast();
-            if libc::mprotect(top, size - GUARD, libc::PROT_READ | libc::PROT_WRITE) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            libc::madvise(top, size - GUARD, libc::MADV_NOHUGEPAGE);
-        }
-        Ok(stack)
-    }
-}
-
-impl Drop for FiberStack {
-    fn drop(&mut self) {
-        // SAFETY: the mapping belongs to this stack, and the fiber no longer runs.
-        unsafe { libc::munmap(self.bottom.get() as *mut _, self.size) };
-    }
-}
-
-// SAFETY: the mapping is page-aligned, with a guard at its bottom and at least four pages above it.
-unsafe impl Stack for FiberStack {
-    fn base(&self) -> StackPointer {
-        self.bottom.checked_add(self.size - self.free).expect("a mapping does not wrap")
-    }
-
-    fn limit(&self) -> StackPointer {
-        self.bottom
     }
 }
 

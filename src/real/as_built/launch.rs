@@ -246,7 +246,7 @@ impl Launcher<'_> {
         let mut variables = OsString::new();
         let own: Vec<_> = launched_variables(&self.job, rank).collect();
         for entry in launched_environment(&self.job, rank) {
-            let is_own = own.contains(&entry);
+            let is_own = own.iter().any(|own| **own == *entry);
             let entry = entry.to_bytes();
             let split = entry.iter().position(|&byte| byte == b'=').unwrap_or(entry.len());
             let value = entry.get(split + 1..).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::loader::{Image, PROGRAM_MODULES};
 use crate::process::checks::CollectiveChecks;
 use crate::process::clib::{self, Futexes, ProcessNumbers};
 use crate::process::heap;
-use crate::process::launched::places_in_nodes;
+use crate::process::launched::{places_in_nodes, without_launcher};
 use crate::process::sample::Sampled;
 use crate::process::timer;
 use mcpsim_core::engine::{Mistake, PathTimes};
@@ -181,6 +181,8 @@ pub struct Job {
     pub sites: Vec<Site>,
     /// For each rank, the rank's index among the ranks of its node, and the number of ranks of that node.
     pub places_in_nodes: Vec<(u32, u32)>,
+    /// Number of nodes up to the last node that has a rank.
+    pub nodes: u32,
     /// Simulated process identifiers (`getpid`) of the ranks.
     pub numbers: ProcessNumbers,
     /// True if simulated messages contain the identifiers of their buffers.
@@ -258,7 +260,7 @@ impl Job {
     /// Creates a job of `programs` with one rank on each of `sites`. The other arguments contain the ranks' shares of
     /// memory and caches.
     pub fn new(
-        programs: Vec<JobProgram>,
+        mut programs: Vec<JobProgram>,
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> MemoryPart,
@@ -276,8 +278,11 @@ impl Job {
         }
         let endings = Mutex::default();
         let places_in_nodes = places_in_nodes(sites.iter().map(|site| site.node));
+        let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
+        programs.iter_mut().for_each(|program| without_launcher(&mut program.environment));
         Job {
             places_in_nodes,
+            nodes,
             programs,
             platform,
             sites,

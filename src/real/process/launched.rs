@@ -1,6 +1,7 @@
 //! Environment variables by which launchers such as `mpirun` pass rank numbers to started processes.
 
-use std::ffi::CString;
+use std::borrow::Cow;
+use std::ffi::{CStr, CString};
 
 use crate::process::job::Job;
 use mcpsim_core::rank::Rank;
@@ -62,25 +63,28 @@ pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u3
     numbers.into_iter().zip(nodes).map(|(number, node)| (number, ranks[node as usize])).collect()
 }
 
-/// Returns the environment of a simulated rank. The environment contains the variables of the job's program and
-/// launcher variables for the rank. Launcher variables that mcpsim itself received are removed.
-pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
+/// Returns the environment of a simulated rank: the variables of the job's program and launcher variables for the rank.
+pub fn environment(job: &Job, rank: Rank) -> impl Iterator<Item = Cow<'_, CStr>> {
     let environment = &job.programs[job.program_number(rank)].environment;
-    environment.iter().filter(|entry| !is_told(entry.to_bytes())).cloned().chain(variables(job, rank))
+    environment.iter().map(|entry| Cow::from(entry.as_c_str())).chain(variables(job, rank).map(Cow::from))
+}
+
+/// Removes the launcher variables that mcpsim itself received from the environment of a program.
+pub fn without_launcher(environment: &mut Vec<CString>) {
+    environment.retain(|entry| !is_told(entry.to_bytes()));
 }
 
 /// Returns the launcher variables of a rank.
 pub fn variables(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];
-    let nodes = job.sites.iter().map(|site| site.node).max().unwrap_or_default() + 1;
     let value = move |told: Told| match told {
         Told::Rank => rank,
         Told::Ranks => job.size(),
         Told::RankInNode => number,
         Told::RanksInNode => ranks,
         Told::Node => site.node,
-        Told::Nodes => nodes,
+        Told::Nodes => job.nodes,
     };
     VARIABLES
         .into_iter()

@@ -1,7 +1,8 @@
 //! Implements the interface of a compiled program's rank to the simulation engine.
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_char, c_int};
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
 use std::sync::Arc;
 
@@ -224,7 +225,7 @@ fn main(p: &Process) -> Call {
     p.instance.replace(Some(instance));
     loader::set_main(p.instance_id.get());
     clib::open_streams(p);
-    let arguments = strings(p.program().arguments.iter().cloned());
+    let arguments = strings(p.program().arguments.iter().map(|argument| Cow::from(argument.as_c_str())));
     clib::set_environment(p, strings(launched::environment(&p.job, p.rank)));
     if let Some(directory) = &p.program().directory
         && let Err(what) = clib::enter(p, directory)
@@ -283,9 +284,16 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     Call::Finish
 }
 
-/// Returns a list of C strings that ends with a null pointer. The list of C strings is never freed.
-fn strings(texts: impl Iterator<Item = CString>) -> *mut *mut c_char {
-    let mut list: Vec<*mut c_char> = texts.map(CString::into_raw).collect();
+/// Returns a list of C strings that ends with a null pointer. The list and its strings, which share one allocation, are
+/// never freed.
+fn strings<'a>(texts: impl Iterator<Item = Cow<'a, CStr>>) -> *mut *mut c_char {
+    let (mut bytes, mut starts) = (Vec::new(), Vec::new());
+    for text in texts {
+        starts.push(bytes.len());
+        bytes.extend_from_slice(text.to_bytes_with_nul());
+    }
+    let bytes = Box::leak(bytes.into_boxed_slice()).as_mut_ptr();
+    let mut list: Vec<*mut c_char> = starts.into_iter().map(|start| bytes.wrapping_add(start).cast()).collect();
     list.push(ptr::null_mut());
     Box::leak(list.into_boxed_slice()).as_mut_ptr()
 }
