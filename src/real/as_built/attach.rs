@@ -123,6 +123,8 @@ fn connect() {
     let opened = OpenedMemory::new(&path).unwrap_or_else(|error| refuse(&format!("{path}: {error}")));
     let setup = RankSetup::read(&opened.setup).unwrap_or_else(|| refuse("unknown format of the run's description"));
     let job = setup.job().unwrap_or_else(|what| refuse(&what));
+    // Forked processes have the same stack, and the system's answer takes long.
+    let stack = own_stack();
     let rank: Rank = fork_ranks(&opened, &setup, &job, rank)
         .unwrap_or_else(|error| refuse(&format!("cannot open the streams of a rank: {error}")));
     let area = opened.area(rank).unwrap_or_else(|error| refuse(&format!("cannot share memory with mcpsim: {error}")));
@@ -139,7 +141,7 @@ fn connect() {
         wait_for_debugger(rank);
     }
     let process: &'static MpiProcess = Box::leak(Box::new(MpiProcess::new(Process::new(Arc::new(job), rank))));
-    process.own_stack.set(own_stack());
+    process.own_stack.set(stack);
     // SAFETY: the functions are called with valid arguments.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

@@ -10,12 +10,16 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
 
 use mcpsim_core::rank::Rank;
 
 use super::memory::{self, OpenedMemory, StartDecision};
 use super::setup::{PLACE, RankSetup, START, place};
 use crate::process::{Job, launched_variables};
+
+/// Time from the ends of processes to the next wait for ends.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Ends the process without running any more of its code. The preloaded library reports ends by `_exit` to the simulator.
 pub fn end_at_once(code: c_int) -> ! {
@@ -103,13 +107,20 @@ pub fn fork_ranks(opened: &OpenedMemory, setup: &RankSetup, job: &Job, rank: Ran
         }
     }
     opened.table.decide(StartDecision::Forked);
+    let mut flags = 0;
     loop {
         let mut status = 0;
         // SAFETY: the result has room.
-        match unsafe { libc::waitpid(-1, &mut status, 0) } {
+        match unsafe { libc::waitpid(-1, &mut status, flags) } {
             -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             -1 => end_at_once(0),
+            0 => {
+                // The system looks at all processes before it waits, so it waits once for many ends.
+                std::thread::sleep(PAUSE);
+                flags = 0;
+            }
             process => {
+                flags = libc::WNOHANG;
                 if let Some(rank) = processes.remove(&process) {
                     opened.table.set_status(rank, status);
                 }
