@@ -78,6 +78,8 @@ fn threads_have_clocks_of_their_own() {
             (1, 4, "limits", "failures and success: 4\nlimits: 2.00 4.00 5.00\n"),
             // The first thread calls from 1 to 3 ms, while the second waits.
             (1, 4, "once", "calls: 1\nonce: 3.00 3.00\n"),
+            // A thread completes two generalised requests after 3 ms each.
+            (1, 4, "generalised", "complete: 1\ngeneralised: 3.00\n"),
             // The mutex for 1 ms, and a sleep of 0.5 ms.
             (1, 4, "c11", "results: 7 7\nc11: 1.50 2.50\n"),
         ] {

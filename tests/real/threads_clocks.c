@@ -208,6 +208,31 @@ static void *receives(void *unused)
     return unused;
 }
 
+static int queries(void *unused, MPI_Status *status)
+{
+    MPI_Status_set_elements(status, MPI_BYTE, 0);
+    MPI_Status_set_cancelled(status, 0);
+    return unused != NULL;
+}
+
+static int frees(void *unused)
+{
+    return unused != NULL;
+}
+
+static int cancels(void *unused, int complete)
+{
+    return unused != NULL && complete;
+}
+
+/* Completes the generalised request after 3 ms. */
+static void *serves(void *unused)
+{
+    compute(3);
+    MPI_Grequest_complete(*(MPI_Request *)unused);
+    return NULL;
+}
+
 static void *keeps(void *unused)
 {
     pthread_mutex_lock(&mutex);
@@ -326,6 +351,24 @@ int main(int argc, char **argv)
             ends[i] = now();
         }
         printf("results: %d %d\n", sum[0], sum[1]);
+    }
+    if (strcmp(what, "generalised") == 0) {
+        MPI_Request waited;
+        int complete = 0;
+        for (i = 0; i < 2; i++) {
+            MPI_Grequest_start(queries, frees, cancels, NULL, &request);
+            waited = request;
+            pthread_create(&threads[0], NULL, serves, &request);
+            if (i == 0)
+                MPI_Wait(&waited, MPI_STATUS_IGNORE);
+            else
+                while (!complete)
+                    MPI_Testsome(1, &waited, &complete, &number, MPI_STATUSES_IGNORE);
+            ends[i] = now();
+            pthread_join(threads[0], NULL);
+        }
+        printf("complete: %d\n", complete);
+        shown = 1;
     }
     if (strcmp(what, "stuck") == 0)
         run(receives, 1);

@@ -118,6 +118,10 @@ mpi_functions! {
         Ok(())
     }
     fn MPI_Grequest_complete(p; request: Handle) {
+        if p.threads.provided.get() == abi::MPI_THREAD_MULTIPLE {
+            // Another thread may wait for the request.
+            p.wait_for_own_time();
+        }
         let table = p.requests.borrow();
         match table.get(request).map(|entry| &entry.operation) {
             Some(Operation::Generalised(generalised)) => generalised.complete.set(true),

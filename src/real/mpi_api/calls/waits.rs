@@ -13,7 +13,9 @@ use super::point_to_point::put_empty;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::request::{Operation, Request, empty_status, put_status};
-use handles::{ActiveRequests, Handles, bad_request, in_status, is_incomplete, nothing, settle, settle_all, status_at};
+use handles::{
+    ActiveRequests, Handles, bad_request, in_status, nothing, poll_generalised, settle, settle_all, status_at,
+};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
 
@@ -61,14 +63,13 @@ impl MpiProcess {
 }
 
 unsafe fn wait_all(p: &MpiProcess, handles: Handles, statuses: *mut Status) -> MpiResult {
-    let mut active = handles.active(p)?;
+    let mut active = handles.waitable(p)?;
     if active.places.len() < handles.count && statuses as usize != abi::MPI_STATUS_IGNORE {
         for place in 0..handles.count {
             // SAFETY: MPI requires the program to pass one status per request.
             unsafe { put_status(status_at(statuses, place), empty_status()) };
         }
     }
-    active.check_waitable()?;
     if active.engine.iter().all(|&id| id == COMPLETE) {
         let mut completions: SmallVec<[Completion; 4]> = active.places.iter().map(|_| nothing()).collect();
         // SAFETY: the requests of the handles are active. MPI requires the requests' buffers to remain valid until
@@ -123,11 +124,15 @@ unsafe fn some(
     (indices, statuses): (*mut c_int, *mut Status),
     (outcount, wait): (*mut c_int, bool),
 ) -> MpiResult {
-    let active = handles.active(p)?;
+    let active = if wait { handles.waitable(p)? } else { handles.active(p)? };
     if active.places.is_empty() {
         // SAFETY: MPI requires the program to pass a valid pointer for the result.
         unsafe { *outcount = abi::MPI_UNDEFINED };
         return Ok(());
+    }
+    let active = handles.testable(p, active);
+    if active.places.is_empty() {
+        poll_generalised(p);
     }
     let mut done = 0;
     let mut errors: SmallVec<[(usize, MpiError); 1]> = SmallVec::new();
@@ -147,14 +152,13 @@ unsafe fn some(
         }
     };
     if wait {
-        active.check_waitable()?;
         p.call_completed(Call::WaitAny(active.engine.clone()), |completions| take(&active.places, completions));
         let others = handles.active(p)?;
         if !others.places.is_empty() {
             let call = Call::Test { requests: others.engine.clone(), which: Which::Some, poll: false };
             p.call_completed(call, |completions| take(&others.places, completions));
         }
-    } else {
+    } else if !active.places.is_empty() {
         let engine = active.engine.clone();
         p.test(engine, Which::Some, &mut |completions| take(&active.places, completions));
     }
@@ -176,7 +180,7 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
     let found = if active.places.is_empty() {
         true
     } else if waits {
-        p.failed_poll();
+        poll_generalised(p);
         false
     } else {
         // SAFETY: the requests of the handles are active. MPI requires the requests' buffers to remain valid until
@@ -202,7 +206,7 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
 /// Tests whether one of the active requests is complete. Returns true if a request is complete or if no request is
 /// active, and the index of the completed request.
 unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (bool, Option<usize>, MpiResult) {
-    let mut active = match handles.active(p) {
+    let active = match handles.active(p) {
         Ok(active) => active,
         Err(error) => return (true, None, Err(error)),
     };
@@ -211,22 +215,9 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         unsafe { put_status(status, empty_status()) };
         return (true, None, Ok(()));
     }
-    // Incomplete generalised requests are excluded from the test for completion.
-    if active.has_incomplete {
-        let mut keep = ActiveRequests::default();
-        let table = p.requests.borrow();
-        for (&place, &engine) in active.places.iter().zip(&active.engine) {
-            // SAFETY: MPI requires the program to pass `count` handles, and indices of active requests are below
-            // `count`.
-            if !is_incomplete(table.get(unsafe { *handles.at(place as usize) }).expect("the request is active")) {
-                keep.places.push(place);
-                keep.engine.push(engine);
-            }
-        }
-        active = keep;
-    }
+    let active = handles.testable(p, active);
     if active.places.is_empty() {
-        p.failed_poll();
+        poll_generalised(p);
         return (false, None, Ok(()));
     }
     let mut taken = (false, None, Ok(()));
@@ -250,8 +241,7 @@ fn index(place: Option<usize>) -> c_int {
 mpi_functions! {
     fn MPI_Wait(p; request: *mut Handle, status: *mut Status) {
         let handles = Handles { first: request, count: 1 };
-        let active = handles.active(p)?;
-        active.check_waitable()?;
+        let active = handles.waitable(p)?;
         match active.engine.first() {
             None => {
                 put_empty(status);
@@ -268,8 +258,7 @@ mpi_functions! {
     }
     fn MPI_Waitany(p; count: c_int, requests: *mut Handle, place: *mut c_int, status: *mut Status) {
         let handles = Handles::new(requests, count)?;
-        let active = handles.active(p)?;
-        active.check_waitable()?;
+        let active = handles.waitable(p)?;
         let (found, result) = wait_any(p, &handles, active, status);
         *place = index(found);
         result
@@ -319,7 +308,7 @@ mpi_functions! {
             return Ok(());
         };
         if active.has_incomplete {
-            p.failed_poll();
+            poll_generalised(p);
             *flag = 0;
             return Ok(());
         }

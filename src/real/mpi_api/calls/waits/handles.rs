@@ -26,6 +26,16 @@ impl ActiveRequests {
     }
 }
 
+/// Charges a poll of generalised requests that are not complete. Other threads of the rank may complete them meanwhile.
+pub(super) fn poll_generalised(p: &MpiProcess) {
+    p.failed_poll();
+    if p.threads.provided.get() == abi::MPI_THREAD_MULTIPLE {
+        let polls = p.before_poll();
+        p.wait_for_own_time();
+        p.after_poll(polls, false);
+    }
+}
+
 /// Returns whether a request is a generalised request that the program has not completed.
 #[inline]
 pub(super) fn is_incomplete(request: &Request) -> bool {
@@ -41,6 +51,35 @@ pub(super) struct Handles {
 impl Handles {
     pub(super) fn new(first: *mut Handle, count: c_int) -> MpiResult<Self> {
         Ok(Handles { first, count: error::count(count, "the number of requests")? })
+    }
+
+    /// Returns the active requests, after other threads of the rank have completed the generalised requests.
+    pub(super) fn waitable(&self, p: &MpiProcess) -> MpiResult<ActiveRequests> {
+        loop {
+            let active = self.active(p)?;
+            if !active.has_incomplete || p.threads.provided.get() != abi::MPI_THREAD_MULTIPLE {
+                return active.check_waitable().map(|()| active);
+            }
+            poll_generalised(p);
+        }
+    }
+
+    /// Returns the requests of `active` without generalised requests that are not complete.
+    pub(super) fn testable(&self, p: &MpiProcess, active: ActiveRequests) -> ActiveRequests {
+        if !active.has_incomplete {
+            return active;
+        }
+        let mut keep = ActiveRequests::default();
+        let table = p.requests.borrow();
+        for (&place, &engine) in active.places.iter().zip(&active.engine) {
+            // SAFETY: MPI requires the program to pass `count` handles, and indices of active requests are below
+            // `count`.
+            if !is_incomplete(table.get(unsafe { *self.at(place as usize) }).expect("the request is active")) {
+                keep.places.push(place);
+                keep.engine.push(engine);
+            }
+        }
+        keep
     }
 
     pub(super) fn at(&self, place: usize) -> *mut Handle {
