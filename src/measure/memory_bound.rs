@@ -3,7 +3,9 @@
 //! The code is timed alone, and while another core of the host streams through memory (the *hog*). Code that only
 //! streams is slowed as much as a streaming kernel. Code that never waits for memory is not slowed. Between both,
 //!
-//!     part = (time with the hog / time alone − 1) / (kernel with the hog / kernel alone − 1)
+//! ```text
+//! part = (time with the hog / time alone − 1) / (kernel with the hog / kernel alone − 1)
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
