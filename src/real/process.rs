@@ -29,7 +29,9 @@ mod timer;
 pub(crate) mod unwind;
 
 pub use checks::{CollectiveRecord, ComparedArguments, PeerSignatures};
-pub use clib::{ProcessNumbers, find as replacement, set_default_threads, set_variables, survive_size_limit};
+pub use clib::{
+    EPOCH_SECONDS, ProcessNumbers, find as replacement, set_default_threads, set_variables, survive_size_limit,
+};
 pub use crash::running as running_ranks;
 pub(crate) use crash::{GivenMemory, RemoteAccess};
 pub use function::{Function, NamedFunction};

@@ -62,7 +62,7 @@ pub(super) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let text = text(&program, &parts);
     target.put(&text)?;
     if let (OutputTarget::File(path), false) = (&target, args.quiet) {
-        output::print(&format!("{}{} are written to {}\n", summary(&parts), "the parts", path.display()))?;
+        output::print(&format!("{}The parts are in {}\n", summary(&parts), path.display()))?;
     }
     Ok(())
 }

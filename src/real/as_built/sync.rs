@@ -106,8 +106,8 @@ impl Acquired<'_> {
     }
 }
 
-/// Acquires an object. `of` returns its present state.
-fn acquire<'a>(p: &MpiProcess, of: impl Fn() -> Acquired<'a>) -> c_int {
+/// Acquires an object, at most until the point in time `until`. `of` returns the present state of the object.
+fn acquire<'a>(p: &MpiProcess, until: Option<&libc::timespec>, of: impl Fn() -> Acquired<'a>) -> c_int {
     p.wait_for_own_time();
     let since = p.clock.get();
     loop {
@@ -116,7 +116,11 @@ fn acquire<'a>(p: &MpiProcess, of: impl Fn() -> Acquired<'a>) -> c_int {
             return code;
         }
         let request = enlist(p, object.address, since);
-        suspend(p, request);
+        match until {
+            None => suspend(p, request),
+            Some(until) if timed::times_out(p, object.address, request, until) => return libc::ETIMEDOUT,
+            Some(_) => {}
+        }
     }
 }
 
@@ -168,7 +172,7 @@ type SemaphorePointer = *mut libc::sem_t;
 unsafe extern "C" fn mutex_lock(mutex: MutexPointer) -> c_int {
     // SAFETY: the program passes a valid object; so in the functions below.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
-    in_function(own_rank(), "pthread_mutex_lock", |p| acquire(p, || one(mutex as usize, &attempt)))
+    in_function(own_rank(), "pthread_mutex_lock", |p| acquire(p, None, || one(mutex as usize, &attempt)))
 }
 
 unsafe extern "C" fn mutex_trylock(mutex: MutexPointer) -> c_int {
@@ -206,7 +210,7 @@ unsafe extern "C" fn cond_wait(condition: ConditionPointer, mutex: MutexPointer)
 fn lock_again(p: &MpiProcess, mutex: MutexPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
-    acquire(p, || one(mutex as usize, &attempt))
+    acquire(p, None, || one(mutex as usize, &attempt))
 }
 
 unsafe extern "C" fn cond_signal(condition: ConditionPointer) -> c_int {
@@ -262,7 +266,7 @@ fn units(semaphore: SemaphorePointer, attempt: &dyn Fn() -> Option<c_int>) -> Ac
 
 unsafe extern "C" fn sem_wait(semaphore: SemaphorePointer) -> c_int {
     let attempt = || sem_attempt(semaphore);
-    in_function(own_rank(), "sem_wait", |p| acquire(p, || units(semaphore, &attempt)))
+    in_function(own_rank(), "sem_wait", |p| acquire(p, None, || units(semaphore, &attempt)))
 }
 
 unsafe extern "C" fn sem_trywait(semaphore: SemaphorePointer) -> c_int {
@@ -289,13 +293,13 @@ unsafe extern "C" fn sem_post(semaphore: SemaphorePointer) -> c_int {
 unsafe extern "C" fn read_lock(lock: LockPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_rwlock_tryrdlock(lock) }, libc::EBUSY);
-    in_function(own_rank(), "pthread_rwlock_rdlock", |p| acquire(p, || all(lock as usize, &attempt)))
+    in_function(own_rank(), "pthread_rwlock_rdlock", |p| acquire(p, None, || all(lock as usize, &attempt)))
 }
 
 unsafe extern "C" fn write_lock(lock: LockPointer) -> c_int {
     // SAFETY: see `mutex_lock`.
     let attempt = || unless(unsafe { libc::pthread_rwlock_trywrlock(lock) }, libc::EBUSY);
-    in_function(own_rank(), "pthread_rwlock_wrlock", |p| acquire(p, || all(lock as usize, &attempt)))
+    in_function(own_rank(), "pthread_rwlock_wrlock", |p| acquire(p, None, || all(lock as usize, &attempt)))
 }
 
 unsafe extern "C" fn release_lock(lock: LockPointer) -> c_int {

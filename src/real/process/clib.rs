@@ -60,6 +60,7 @@ pub use output::survive_size_limit;
 pub use signals::{FaultAction, fault_action};
 pub use streams::{close_streams, flush, open_streams};
 pub use threads::threads_were_started;
+pub use time::EPOCH_SECONDS;
 
 /// Tables of the replacement functions in the submodules of `clib`.
 const FUNCTIONS: [&[NamedFunction]; 35] = [

@@ -153,8 +153,8 @@ fn has_guards_without_mappings() -> bool {
 
 impl Drop for FiberStack {
     fn drop(&mut self) {
-        // The mapping may exist until other stacks are dropped.
-        if self.mapping.bytes > self.size {
+        // The mapping exists until its other stacks are dropped and no further stack is taken from it.
+        if Arc::strong_count(&self.mapping) > 1 {
             let range = self.range();
             // SAFETY: the range belongs to this stack, and the fiber no longer runs.
             unsafe { libc::madvise(range.start as *mut _, range.len(), libc::MADV_DONTNEED) };

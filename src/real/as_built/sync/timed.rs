@@ -6,15 +6,13 @@ use mcpsim_core::rank::{Call, Describe, Program, Reply, RequestId, Requests};
 use mcpsim_core::units::{SimSpan, SimTime};
 
 use super::{
-    Acquired, ConditionPointer, LockPointer, MutexPointer, SemaphorePointer, all, enlist, lock_again, one, own_rank,
+    ConditionPointer, LockPointer, MutexPointer, SemaphorePointer, acquire, all, enlist, lock_again, one, own_rank,
     sem_attempt, suspend, units, unless, unlock, with,
 };
 use crate::as_built::tasks::in_function;
 use crate::mpi_api::MpiProcess;
-use crate::process::Function;
+use crate::process::{EPOCH_SECONDS, Function};
 
-/// Seconds from 1970 to the start of each run, as in `process/clib`.
-const EPOCH_SECONDS: i64 = 946_684_800;
 /// Longest wait in ps.
 const MOST_WAIT: u64 = 1 << 60;
 
@@ -38,14 +36,10 @@ fn time_left(p: &MpiProcess, until: &libc::timespec) -> SimSpan {
     until.saturating_sub(p.clock.get().since(SimTime::ZERO))
 }
 
-/// Starts a strand that ends after `span`, and returns its request.
-fn start_timeout(p: &MpiProcess, span: SimSpan) -> RequestId {
-    p.call_start(Call::Start(Box::new(Timeout(Some(span)))))
-}
-
-/// Waits for the object at `address` by the request of [`enlist`], or until the strand `timer` has ended. Returns true if
-/// the time has passed first.
-fn times_out(p: &MpiProcess, address: usize, request: RequestId, timer: RequestId) -> bool {
+/// Waits for the object at `address` by the request of [`enlist`], at most until the point in time `until`. Returns true
+/// if this point is reached first.
+pub(super) fn times_out(p: &MpiProcess, address: usize, request: RequestId, until: &libc::timespec) -> bool {
+    let timer = p.call_start(Call::Start(Box::new(Timeout(Some(time_left(p, until))))));
     let both = Requests::from_slice(&[request, timer]);
     let first = p.call_completed(Call::WaitAny(both), |completions| completions[0].index);
     if first == 0 {
@@ -63,23 +57,6 @@ fn times_out(p: &MpiProcess, address: usize, request: RequestId, timer: RequestI
     count > 0
 }
 
-/// Acquires an object until the point in time `until`. `of` returns its present state.
-fn acquire_until<'a>(p: &MpiProcess, until: &libc::timespec, of: impl Fn() -> Acquired<'a>) -> c_int {
-    p.wait_for_own_time();
-    let since = p.clock.get();
-    loop {
-        let object = of();
-        if let Some(code) = object.try_now() {
-            return code;
-        }
-        let request = enlist(p, object.address, since);
-        let timer = start_timeout(p, time_left(p, until));
-        if times_out(p, object.address, request, timer) {
-            return libc::ETIMEDOUT;
-        }
-    }
-}
-
 unsafe extern "C" fn cond_timedwait(
     condition: ConditionPointer,
     mutex: MutexPointer,
@@ -91,9 +68,8 @@ unsafe extern "C" fn cond_timedwait(
         p.wait_for_own_time();
         let address = condition as usize;
         let request = enlist(p, address, p.clock.get());
-        let timer = start_timeout(p, time_left(p, &until));
         unlock(p, mutex);
-        let code = if times_out(p, address, request, timer) { libc::ETIMEDOUT } else { 0 };
+        let code = if times_out(p, address, request, &until) { libc::ETIMEDOUT } else { 0 };
         match lock_again(p, mutex) {
             0 => code,
             failed => failed,
@@ -114,7 +90,7 @@ unsafe extern "C" fn cond_clockwait(
 unsafe extern "C" fn mutex_timedlock(mutex: MutexPointer, until: *const libc::timespec) -> c_int {
     // SAFETY: the program passes a valid object; so in the functions below.
     let (attempt, until) = (|| unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY), unsafe { *until });
-    in_function(own_rank(), "pthread_mutex_timedlock", |p| acquire_until(p, &until, || one(mutex as usize, &attempt)))
+    in_function(own_rank(), "pthread_mutex_timedlock", |p| acquire(p, Some(&until), || one(mutex as usize, &attempt)))
 }
 
 unsafe extern "C" fn mutex_clocklock(
@@ -129,13 +105,13 @@ unsafe extern "C" fn mutex_clocklock(
 unsafe extern "C" fn read_timedlock(lock: LockPointer, until: *const libc::timespec) -> c_int {
     // SAFETY: see `mutex_timedlock`.
     let (attempt, until) = (|| unless(unsafe { libc::pthread_rwlock_tryrdlock(lock) }, libc::EBUSY), unsafe { *until });
-    in_function(own_rank(), "pthread_rwlock_timedrdlock", |p| acquire_until(p, &until, || all(lock as usize, &attempt)))
+    in_function(own_rank(), "pthread_rwlock_timedrdlock", |p| acquire(p, Some(&until), || all(lock as usize, &attempt)))
 }
 
 unsafe extern "C" fn write_timedlock(lock: LockPointer, until: *const libc::timespec) -> c_int {
     // SAFETY: see `mutex_timedlock`.
     let (attempt, until) = (|| unless(unsafe { libc::pthread_rwlock_trywrlock(lock) }, libc::EBUSY), unsafe { *until });
-    in_function(own_rank(), "pthread_rwlock_timedwrlock", |p| acquire_until(p, &until, || all(lock as usize, &attempt)))
+    in_function(own_rank(), "pthread_rwlock_timedwrlock", |p| acquire(p, Some(&until), || all(lock as usize, &attempt)))
 }
 
 unsafe extern "C" fn read_clocklock(lock: LockPointer, _clock: libc::clockid_t, until: *const libc::timespec) -> c_int {
@@ -155,7 +131,7 @@ unsafe extern "C" fn write_clocklock(
 unsafe extern "C" fn sem_timedwait(semaphore: SemaphorePointer, until: *const libc::timespec) -> c_int {
     // SAFETY: see `mutex_timedlock`.
     let (attempt, until) = (|| sem_attempt(semaphore), unsafe { *until });
-    let code = in_function(own_rank(), "sem_timedwait", |p| acquire_until(p, &until, || units(semaphore, &attempt)));
+    let code = in_function(own_rank(), "sem_timedwait", |p| acquire(p, Some(&until), || units(semaphore, &attempt)));
     if code == libc::ETIMEDOUT {
         // SAFETY: the location belongs to the thread.
         unsafe { *libc::__errno_location() = libc::ETIMEDOUT };

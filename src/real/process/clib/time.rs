@@ -36,7 +36,7 @@ const SECOND: u64 = 1_000_000_000;
 /// The time of day at which every run begins, ns since 1970: the start of the year 2000.
 pub(super) const EPOCH: u64 = EPOCH_SECONDS as u64 * SECOND;
 /// The same in seconds.
-const EPOCH_SECONDS: i64 = 946_684_800;
+pub const EPOCH_SECONDS: i64 = 946_684_800;
 
 /// Virtual time since the start, ns.
 fn since_start() -> u64 {
