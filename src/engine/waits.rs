@@ -11,8 +11,9 @@ use super::event::EventKind;
 use super::lp::LogicalProcess;
 use super::memory::flow;
 use super::messages::set_ready;
+use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
-use super::state::{Answer, ProbedMessage, TargetRank, Wait, WaitKind};
+use super::state::{Answer, ProbedMessage, TargetRank, TaskState, Wait, WaitKind};
 
 /// Distance in a list of requests between the request that is being completed and the request that is prefetched.
 const FORESEEN: usize = 8;
@@ -322,11 +323,16 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
     lp.completions.push(completion);
 }
 
-/// Cancels a receive that no message has matched by the task's clock.
+/// Cancels a receive that no message has matched by the task's clock. Another task that waits for the receive continues
+/// on the path of this task.
 fn cancel(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, id: RequestId) {
     if id != COMPLETE && target.requests.get(id).kind == RequestKind::Unmatched && target.matcher.withdraw(&id) {
-        target.requests.get_mut(id).kind = RequestKind::Cancelled;
-        let clock = target.control(task).clock;
+        let &mut TaskState { clock, path, .. } = target.control(task);
+        let path = lp.paths.share(path);
+        let request = target.requests.get_mut(id);
+        request.kind = RequestKind::Cancelled;
+        lp.paths.release(std::mem::replace(&mut request.path, PathSlot::NONE));
+        request.came_at(clock, path);
         set_ready(target, lp, id, clock);
     }
 }

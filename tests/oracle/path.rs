@@ -43,6 +43,17 @@ fn pair(eager: u64) -> Platform {
 }
 
 #[test]
+fn a_wait_that_another_task_ends_is_on_the_path_of_that_task() {
+    // The strand computes for 500 ns and cancels the receive for which the program waits.
+    let strand = vec![Compute(500), CancelNumber(0), Compute(100)];
+    let scripts = [vec![IrecvAny, Start(strand), Compute(200), WaitAny, Compute(2000)], vec![]];
+    // The time of a strand counts as reduction, because the strand is no thread.
+    let expected = PathParts { compute: ns(2000), combine: ns(500), ..PathParts::default() };
+    let outcome = made_of(&pair(1000), &scripts, expected);
+    assert_eq!(outcome.predicted, at(2500));
+}
+
+#[test]
 fn a_receive_that_waits_is_the_senders_path_and_the_transfer() {
     // The message leaves at 520 ns, arrives at 1620 ns and is received by 1650 ns. The 700 ns that rank 1 computes are
     // not on the critical path.

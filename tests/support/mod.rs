@@ -63,6 +63,8 @@ pub enum Do {
     Poll(Polling),
     /// Cancels the first MPI request that the script has started since its last wait.
     Cancel,
+    /// Cancels the request of the rank with this number, for which another task may wait.
+    CancelNumber(RequestId),
     ProbeAny,
     IprobeAny,
     /// Probes for any message with the stated tag, and then receives the message from its source.
@@ -293,6 +295,7 @@ impl Program for Script {
                 Do::Idle(span) => Call::Idle(ns(span)),
                 Do::Poll(how) => self.poll(how, 0),
                 Do::Cancel => Call::Cancel(self.requests[0]),
+                Do::CancelNumber(request) => Call::Cancel(request),
                 Do::ProbeAny => Call::Probe(self.pattern(None, None)),
                 Do::IprobeAny => Call::Iprobe(self.pattern(None, None)),
                 Do::ProbeRecv(tag) => {
