@@ -18,6 +18,7 @@ mod connection;
 mod crashed;
 mod foreign;
 mod fork;
+mod futex;
 mod gate;
 mod launch;
 mod memory;
