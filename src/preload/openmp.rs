@@ -122,7 +122,8 @@ type RegionFunction = unsafe extern "C" fn(usize, *mut c_void, usize, usize, usi
 macro_rules! parallel {
     ($($name:ident)*) => {
         $(
-            /// Runs a parallel region of OpenMP. All threads of the rank meet at its start and end.
+            /// Runs a parallel region of OpenMP. All threads of the rank meet at its start and end. A region within an
+            /// MPI function, in an operation of the program, has one thread.
             #[unsafe(no_mangle)]
             #[allow(non_snake_case, clippy::too_many_arguments)]
             pub unsafe extern "C" fn $name(
@@ -138,7 +139,8 @@ macro_rules! parallel {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
                 let function = of_runtime(&NEXT, name_of(concat!(stringify!($name), "\0")));
                 at_region();
-                keep_order();
+                // The third argument is the number of threads.
+                let a = if keep_order() { a } else { 1 };
                 let region = ordered_body(region);
                 // SAFETY: the function has these arguments. Functions with fewer numbers ignore the others, and the
                 // callers of functions without a result ignore it.

@@ -19,7 +19,7 @@ pub struct RegisteredHooks {
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
     region: extern "C" fn(),
-    order: extern "C" fn(),
+    order: extern "C" fn() -> bool,
 }
 
 /// Value that the MPI library gives a thread.
@@ -190,11 +190,11 @@ pub fn at_region() {
     }
 }
 
-/// Waits until no other thread of the rank is at an earlier virtual time, if threads have clocks of their own.
-pub fn keep_order() {
-    if IS_MANAGED.load(Ordering::Acquire)
-        && let Some(hooks) = hooks()
-    {
-        (hooks.order)();
+/// Waits until no other thread of the rank is at an earlier virtual time, if threads have clocks of their own. Returns
+/// false if other threads cannot run, because the thread is in an MPI function.
+pub fn keep_order() -> bool {
+    match hooks() {
+        Some(hooks) if IS_MANAGED.load(Ordering::Acquire) => (hooks.order)(),
+        _ => true,
     }
 }

@@ -70,6 +70,8 @@ fn threads_of_regions_call_mpi_if_the_level_permits_it() {
                 assert!(ran.stdout.contains(said), "{workers} workers: {text}");
             }
         }
+        let ran = run(&built, options, "operation");
+        assert_eq!(ran.stdout.matches("wrong: 0\n").count(), 2, "{}", told("operation", &ran));
         let ran = run(&built, options, "messages");
         let said = "MPI was called by a second thread: expected calls by one thread, or MPI_Init_thread with \
                     MPI_THREAD_SERIALIZED";

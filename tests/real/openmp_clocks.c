@@ -216,6 +216,31 @@ static void messages(void)
     printf("received: %d\n", sum);
 }
 
+static void add(void *from, void *to, int *count, MPI_Datatype *type)
+{
+    int *a = from, *b = to;
+    (void)type;
+#pragma omp parallel for
+    for (int i = 0; i < *count; i++)
+        b[i] += a[i];
+}
+
+/* The operation has a region, after a region of several threads. */
+static void operation(void)
+{
+    int own[64], sums[64], wrong = 0;
+    MPI_Op op;
+    barrier();
+    for (int i = 0; i < 64; i++)
+        own[i] = i;
+    MPI_Op_create(add, 1, &op);
+    MPI_Allreduce(own, sums, 64, MPI_INT, op, MPI_COMM_WORLD);
+    MPI_Op_free(&op);
+    for (int i = 0; i < 64; i++)
+        wrong += sums[i] != 2 * i;
+    printf("wrong: %d\n", wrong);
+}
+
 /* The first thread waits for a message that nobody sends. */
 static void stuck(void)
 {
@@ -244,6 +269,7 @@ static const struct {
              {"serial", serial},
              {"reduction", reduction},
              {"messages", messages},
+             {"operation", operation},
              {"stuck", stuck}};
 
 int main(int argc, char **argv)

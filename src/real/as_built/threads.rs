@@ -87,7 +87,7 @@ struct ThreadHooks {
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
     region: extern "C" fn(),
-    order: extern "C" fn(),
+    order: extern "C" fn() -> bool,
 }
 
 static HOOKS: ThreadHooks = ThreadHooks { created, started, begun, ended, joins, joined, region, order };
@@ -208,13 +208,14 @@ extern "C" fn region() {
     }
 }
 
-/// Handles a function of OpenMP that threads enter in the order of virtual time.
-extern "C" fn order() {
-    if let Some(p) = rank()
-        && runs_program()
-    {
-        tasks::keep_order(p);
+/// Handles a function of OpenMP that threads enter in the order of virtual time. Returns false if the current thread is
+/// in an MPI function.
+extern "C" fn order() -> bool {
+    match rank() {
+        Some(p) if runs_program() => tasks::keep_order(p),
+        _ => return !current().is_some_and(|p| p.in_call()),
     }
+    true
 }
 
 /// Charges a stated time to the current thread.
