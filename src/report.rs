@@ -43,6 +43,7 @@ mod study;
 mod summary;
 mod table;
 mod tasks;
+mod threads;
 mod time;
 mod timeline;
 mod together;

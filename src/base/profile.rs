@@ -18,6 +18,7 @@ mod load;
 mod messages;
 mod path;
 mod tasks;
+mod threads;
 mod timeline;
 mod timers;
 mod typical;
@@ -45,7 +46,8 @@ pub use tasks::{
     ArrivalBin, Bounds, LOG_FORMAT, Left, ProcessTasks, Sample, Series, Stage, StageSeries, StageTimes, TaskAnalysis,
     TaskLog, Visit, WaitingTimes, is_luna_log, read_task_logs,
 };
-pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, Timeline};
+pub use threads::{LISTED_THREADS, ThreadTime};
+pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, ThreadTimeline, Timeline};
 pub use timers::{AppFigure, AppResult, TimerSums};
 pub use typical::typical_times;
 pub use uses::{ResourceUse, SharedKind, SharesChanged, Uses};

@@ -99,10 +99,12 @@ impl ActivityRecord {
         }
     }
 
-    /// Returns the serial number for a new strand (concurrent task) of the rank.
-    pub fn next_serial(&mut self) -> u32 {
+    /// Returns the serial number for a new strand (concurrent task) of the rank. `thread` is the number of the thread
+    /// that the strand is, if any.
+    pub fn next_serial(&mut self, thread: Option<u32>) -> u32 {
         self.log.as_mut().map_or(0, |log| {
             log.serials += 1;
+            log.threads.extend(thread.map(|thread| (log.serials, thread)));
             log.serials
         })
     }
@@ -123,13 +125,15 @@ pub(super) struct ClockLog {
     count: usize,
     most: usize,
     serials: u32,
+    /// Numbers of the tasks that are threads, by serial number.
+    pub threads: BTreeMap<u32, u32>,
     /// Start of the earliest mark of the rank's program that the activity log still has.
     since: SimTime,
 }
 
 impl ClockLog {
     pub fn new(most: usize) -> Self {
-        ClockLog { marks: BTreeMap::new(), count: 0, most, serials: 0, since: SimTime::ZERO }
+        ClockLog { marks: BTreeMap::new(), count: 0, most, serials: 0, threads: BTreeMap::new(), since: SimTime::ZERO }
     }
 
     pub fn add(&mut self, serial: u32, mark: ClockMark) {
@@ -165,6 +169,7 @@ impl ClockLog {
         let main = self.marks.get(&0).and_then(first).unwrap_or(SimTime::NEVER);
         let strand = self.marks.range(1..).next().map(|(&serial, marks)| (serial, first(marks)));
         if let Some((serial, _)) = strand.filter(|&(_, began)| began <= Some(main)) {
+            self.threads.remove(&serial);
             self.count -= self.marks.remove(&serial).map_or(0, |marks| marks.len());
         } else if let Some(mark) = self.marks.get_mut(&0).and_then(VecDeque::pop_front) {
             self.count -= 1;

@@ -11,6 +11,7 @@ use mcpsim_base::units::{SimSpan, SimTime};
 
 use super::activity::{ClockLog, ClockMark, ClockPoint};
 use super::lp::LogicalProcess;
+use super::rank_times::ThreadRecord;
 use super::state::RankState;
 
 /// Name of a call site, and the operation at this call site.
@@ -85,7 +86,7 @@ pub(super) fn all_timelines(workers: Vec<NamedTimelines>) -> (Vec<Timeline>, Vec
             }
         };
         timelines.extend(of_worker.into_iter().map(|(rank, mut timeline)| {
-            timeline.renumber(renumbered);
+            timeline.renumber(&renumbered);
             (rank, timeline)
         }));
     }
@@ -93,15 +94,22 @@ pub(super) fn all_timelines(workers: Vec<NamedTimelines>) -> (Vec<Timeline>, Vec
     (timelines.into_iter().map(|(_, timeline)| timeline).collect(), names)
 }
 
-/// Takes the recorded timelines and activity logs of a worker's ranks.
+/// Takes the recorded timelines and activity logs of a worker's ranks and of their `threads`, which are in the order of
+/// ranks.
 pub(super) fn trails<P: Program>(
     ranks: &mut [RankState<P>],
+    threads: &mut [ThreadRecord],
     lp: &LogicalProcess<'_>,
 ) -> (Vec<NamedTimelines>, Vec<ClockLogs>) {
     let (mut timelines, mut logs) = (Vec::new(), Vec::new());
     for RankState { target, .. } in ranks.iter_mut() {
         if let Some(trail) = target.trail.take() {
-            timelines.extend(trail.timeline.map(|timeline| (target.rank, timeline)));
+            timelines.extend(trail.timeline.map(|mut timeline| {
+                let first = threads.partition_point(|record| record.time.rank < target.rank);
+                let of_rank = threads[first..].iter_mut().take_while(|record| record.time.rank == target.rank);
+                timeline.threads.extend(of_rank.filter_map(ThreadRecord::take_timeline));
+                (target.rank, timeline)
+            }));
             logs.extend(trail.log.map(|log| (target.rank, log)));
         }
     }
@@ -156,7 +164,7 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
         .iter()
         .flat_map(|ClockLogs { names, logs }| logs.iter().map(|(rank, log)| (*rank, (log, &names[..]))))
         .collect();
-    let mut ranks: BTreeMap<Rank, PathShare> = BTreeMap::new();
+    let mut ranks: BTreeMap<(Rank, Option<u32>), PathShare> = BTreeMap::new();
     let mut sites: BTreeMap<(&str, bool), (PathShare, StepSource)> = BTreeMap::new();
     let mut at = ClockPoint { rank: last, serial: 0, time: predicted };
     let mut hops = 0;
@@ -165,11 +173,12 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
     let (mut remembered, mut steps, mut most) = (at, 0u64, 1u64);
     'hops: while at.time > SimTime::ZERO {
         let Some(&(log, names)) = of_rank.get(&at.rank) else { break };
+        let thread = log.threads.get(&at.serial).copied();
         for (start, mark) in log.back_from(at.serial, at.time) {
             let computing = mark.site & ClockMark::COMPUTING != 0;
             let place = names.get((mark.site & !ClockMark::COMPUTING) as usize);
             let (of_rank, (of_site, _)) = (
-                ranks.entry(at.rank).or_default(),
+                ranks.entry((at.rank, thread)).or_default(),
                 sites.entry((place.map_or("", |(name, _)| name), computing)).or_insert_with(|| {
                     (PathShare::default(), place.map(|(_, source)| source.clone()).unwrap_or_default())
                 }),
@@ -203,7 +212,8 @@ pub(super) fn walk_back(workers: &[ClockLogs], last: Rank, predicted: SimTime) -
         // The earlier marks of the task's clock do not exist or were dropped from the activity log.
         break;
     }
-    let mut ranks: Vec<RankShare> = ranks.into_iter().map(|(rank, share)| RankShare { rank, share }).collect();
+    let mut ranks: Vec<RankShare> =
+        ranks.into_iter().map(|((rank, thread), share)| RankShare { rank, thread, share }).collect();
     ranks.sort_by_key(|rank| Reverse(rank.share.total()));
     let named = sites.into_iter().filter(|(_, (share, _))| share.total() > SimSpan::ZERO);
     let mut sites: Vec<SiteShare> = named

@@ -20,6 +20,7 @@ use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::mpi_intervals::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
+use super::rank_times::ThreadRecord;
 use super::requests::RequestRecord;
 use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -87,8 +88,11 @@ impl CallTurn<'_, '_> {
         let (mut turn, mut answer) = (self, answer);
         while turn.is_in_time() {
             let Some(mut call) = turn.next(program, answer) else { break };
-            if turn.lp.recording.watches && turn.lp.recording.limits.is_on() && turn.task == MAIN {
-                turn.target.main.site = turn.lp.recording.sites.number(program.site());
+            if turn.lp.recording.watches
+                && turn.lp.recording.limits.is_on()
+                && (turn.task == MAIN || program.thread().is_some())
+            {
+                turn.target.control(turn.task).site = turn.lp.recording.sites.number(program.site());
             }
             turn.lp.statistics.record_code(turn.target.rank, &call, || program.site());
             let made = turn.make(&mut call);
@@ -440,9 +444,12 @@ fn of_strand(
     run(&mut program, target, lp);
     let strand = target.strands[index].as_mut().expect("the strand is still there");
     if matches!(strand.control.wait, Wait::Finished) {
-        let &mut StrandState { request, began: start, control: TaskState { clock, path, site: place, .. }, .. } =
-            &mut **strand;
-        if let Some(trail) = &mut target.trail {
+        let StrandState { request, began: start, control, thread, .. } = &mut **strand;
+        let (request, start) = (*request, *start);
+        let TaskState { clock, path, site: place, .. } = *control;
+        if let Some(record) = thread.take() {
+            lp.recording.threads.push(*record);
+        } else if let Some(trail) = &mut target.trail {
             trail.strand(StrandSpan { start, end: clock, place });
         }
         target.requests.get_mut(request).came_at(clock, path);
@@ -467,7 +474,7 @@ fn start_strand(
     if let Some(trail) = &mut target.trail
         && lp.recording.limits.marks > 0
     {
-        control.serial = trail.next_serial();
+        control.serial = trail.next_serial(program.thread());
         lp.paths.claim(&mut control.path, target.rank, control.serial);
         let came = Some(ClockPoint { rank: target.rank, serial, time: clock });
         trail.mark(control.serial, ClockMark { until: clock, site, came });
@@ -478,7 +485,9 @@ fn start_strand(
     });
     let task = index as u32 + 1;
     let request = target.requests.add(RequestRecord::strand(task, clock));
-    target.strands[index] = Some(Box::new(StrandState { control, program: Some(program), request, began: clock }));
+    let thread = ThreadRecord::new(target.rank, program.thread(), clock, lp.recording.limits);
+    let strand = StrandState { control, program: Some(program), request, began: clock, thread };
+    target.strands[index] = Some(Box::new(strand));
     run_strand(target, lp, task, Answer::Begin);
     request
 }

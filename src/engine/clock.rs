@@ -1,14 +1,14 @@
 //! Advance of the virtual clocks of tasks by core time and by waits, and the path that determined each clock.
 
-use mcpsim_base::profile::Activity;
 use mcpsim_base::rank::{CallSite, Rank, RequestId};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
 use super::lp::LogicalProcess;
 use super::paths::PathSlot;
+use super::rank_times::part_and_activity;
 use super::requests::{RequestKind, RequestRecord};
-use super::state::{MAIN, TargetRank, TaskState};
+use super::state::{MAIN, StrandState, TargetRank, TaskState};
 
 /// Category of core time that a task spends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,33 +161,28 @@ impl TargetRank {
         WaitCause { path: std::mem::replace(path, PathSlot::NONE), left: *left, ends, size: *size }
     }
 
-    /// Advances the task's clock by `span`. The rank's statistics count only the time of the rank's program, not of its
-    /// strands.
+    /// Advances the task's clock by `span`. The rank's statistics count only the time of the rank's program. Threads
+    /// have records of their own.
     #[inline(always)]
     pub fn pass(&mut self, task: u32, kind: TimeCategory, span: SimSpan) {
         self.control(task).clock += span;
         if task != MAIN {
-            return;
+            return self.pass_of_strand(task, kind, span);
         }
-        let part = match kind {
-            TimeCategory::Compute if self.main.collective.is_none() => &mut self.parts.compute,
-            _ if self.main.collective.is_some() => &mut self.parts.collective,
-            TimeCategory::Send => &mut self.parts.send,
-            TimeCategory::Recv => &mut self.parts.recv,
-            TimeCategory::Poll | TimeCategory::Compute => &mut self.parts.wait,
-        };
+        let (part, activity) = part_and_activity(&mut self.parts, kind, self.main.collective.is_some());
         *part += span;
         if let Some(trail) = &mut self.trail
             && span > SimSpan::ZERO
         {
-            let state = match kind {
-                _ if self.main.collective.is_some() => Activity::Collective,
-                TimeCategory::Compute => Activity::Compute,
-                TimeCategory::Send => Activity::Send,
-                TimeCategory::Recv => Activity::Recv,
-                TimeCategory::Poll => Activity::Wait,
-            };
-            trail.was(state, self.main.site, self.main.clock);
+            trail.was(activity, self.main.site, self.main.clock);
+        }
+    }
+
+    /// Adds time of a strand to the record of the strand, if the strand is a thread.
+    fn pass_of_strand(&mut self, task: u32, kind: TimeCategory, span: SimSpan) {
+        if let Some(StrandState { control, thread: Some(record), .. }) = self.strands[task as usize - 1].as_deref_mut()
+        {
+            record.pass(control, kind, span);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use mcpsim_base::profile::{
-    BlockUse, CodeTimes, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, TimeParts, TimerSums,
-    Unreceived, Unwaited, Uses,
+    BlockUse, CodeTimes, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, ThreadTime, TimeParts,
+    TimerSums, Unreceived, Unwaited, Uses,
 };
 use mcpsim_base::rank::{Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -22,6 +22,7 @@ use super::network::PassedPorts;
 use super::outcome::{HostTime, Messages};
 use super::paths::Path;
 use super::place_messages;
+use super::rank_times::of_threads;
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
 
@@ -34,6 +35,7 @@ pub(super) struct Findings {
     pub cancelled: bool,
     pub reached: SimTime,
     pub times: Vec<(Rank, SimTime, TimeParts)>,
+    pub threads: Vec<ThreadTime>,
     /// Greatest clock of a rank, this rank (of several the lowest), and the rank's path.
     pub last: Option<(SimTime, Rank, Path)>,
     /// Contention on the path of the last rank by resource, in the `fair` contention model.
@@ -70,8 +72,9 @@ impl Findings {
     /// Collects the results of `worker`, whose window loop ended with `end`.
     pub fn of<P: Program>(worker: Worker<'_, P>, end: WorkerEnd, cancelled: bool) -> Self {
         let waiting = if end == WorkerEnd::Quiet && worker.lp.unfinished > 0 { worker.waiting() } else { Vec::new() };
-        let Worker { mut ranks, lp, .. } = worker;
-        let (timelines, logs) = trails(&mut ranks, &lp);
+        let Worker { mut ranks, mut lp, .. } = worker;
+        let mut threads = of_threads(&mut ranks, std::mem::take(&mut lp.recording.threads));
+        let (timelines, logs) = trails(&mut ranks, &mut threads, &lp);
         let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();
         let mut timers = TimerSums::default();
         let mut unwaited = Unwaited::default();
@@ -95,6 +98,7 @@ impl Findings {
             cancelled,
             reached: lp.now.time,
             times: ranks.iter().map(|state| (state.target.rank, state.target.main.clock, state.target.parts)).collect(),
+            threads: threads.into_iter().map(|record| record.time).collect(),
             last,
             charges,
             uses,
@@ -130,6 +134,7 @@ impl Findings {
             merged.cancelled |= other.cancelled;
             merged.reached = merged.reached.max(other.reached);
             merged.times.extend(other.times);
+            merged.threads.extend(other.threads);
             merged.timelines.extend(other.timelines);
             merged.code.extend(other.code);
             merged.logs.extend(other.logs);

@@ -35,6 +35,7 @@ mod prefetch;
 mod processes;
 mod program_end;
 mod queue;
+mod rank_times;
 mod repeats;
 mod requests;
 mod resource;
@@ -53,13 +54,12 @@ pub use horizon::Horizon;
 pub use host_scale::HostScale;
 pub use jobs::{DelayPart, JobDelay, JobOutcome, JobRanks};
 pub use mistake::{Mistake, MistakeKind};
-pub use outcome::{
-    HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, RankTime, Totals,
-};
+pub use outcome::{HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Outcome, PairMessages, Totals};
 pub use path_times::PathTimes;
 pub use place_messages::PlaceMessages;
 pub use processes::{HostThreads, Processes, Screen};
 pub use program_end::ProgramEnd;
+pub use rank_times::RankTime;
 pub use repeats::{NextValue, Repeats};
 pub use simulation::{Labels, MOST_REQUESTS, PreparedRun, Progress, RankPrograms, RunOptions, RunResult, Simulation};
 pub use transport::processes::{HostNetwork, HostReduction, HostRequest, merge_words};

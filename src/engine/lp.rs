@@ -22,6 +22,7 @@ use super::network::{Network, RankLocation};
 use super::paths::{PathSlot, Paths};
 use super::payloads::Payloads;
 use super::queue::EventQueue;
+use super::rank_times::ThreadRecord;
 use super::shared_cores::SharedCores;
 use super::simulation::RunOptions;
 use super::state::{PendingHead, ProbedMessage, TargetRank};
@@ -49,6 +50,8 @@ pub(super) struct CallRecording {
     pub watches: bool,
     /// Call sites of the recorded calls.
     pub sites: Sites,
+    /// Records of threads that have ended.
+    pub threads: Vec<ThreadRecord>,
 }
 
 /// Limits of a run.
@@ -184,6 +187,7 @@ impl<'a> LogicalProcess<'a> {
                 limits: recording,
                 watches: recording.is_on() || options.host_clock.is_some(),
                 sites: Sites::default(),
+                threads: Vec::new(),
             },
             statistics: WorkerStatistics::new(platform, (sites, jobs), options),
             handled: 0,

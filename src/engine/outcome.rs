@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::place_messages::PlaceMessages;
 use super::{
     host_scale::HostScale, jobs::JobOutcome, mistake::Mistake, path_times::PathTimes, program_end::ProgramEnd,
-    repeats::Repeats,
+    rank_times::RankTime, repeats::Repeats,
 };
 use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
     AppResult, Basis, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
     HostNoise, KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse,
-    OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, TimeParts, Timeline,
-    TimerSums, UnreceivedMessage, UnwaitedRequests, UplinkContention, WhatIf,
+    OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, ThreadTime, TimeParts,
+    Timeline, TimerSums, UnreceivedMessage, UnwaitedRequests, UplinkContention, WhatIf,
 };
 use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
 
@@ -140,6 +140,9 @@ pub struct Outcome {
     /// Location, final clock and parts of the time of each rank; omitted above 65,536 ranks unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_rank: Vec<RankTime>,
+    /// Times of threads with clocks of their own, by rank and thread: the first 256 that each rank has started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_thread: Vec<ThreadTime>,
     /// Messages by the least common place of the sender's and the receiver's core, if the platform states places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_place: Vec<PlaceMessages>,
@@ -187,12 +190,12 @@ impl Outcome {
     /// that are not exported.
     #[must_use]
     pub fn of_point(self) -> Outcome {
-        let (per_rank, pairs, sent) = (Vec::new(), None, BTreeMap::new());
+        let (per_rank, per_thread, pairs, sent) = (Vec::new(), Vec::new(), None, BTreeMap::new());
         let (task_logs, timelines, places) = (Vec::new(), Vec::new(), Vec::new());
         let timers = TimerSums::default();
         let of_job = |job: JobOutcome| JobOutcome { outcome: job.outcome.of_point(), ..job };
         let jobs = self.jobs.into_iter().map(of_job).collect();
-        Outcome { jobs, per_rank, pairs, sent, task_logs, timers, timelines, places, basis: None, ..self }
+        Outcome { jobs, per_rank, per_thread, pairs, sent, task_logs, timers, timelines, places, basis: None, ..self }
     }
 }
 
@@ -236,25 +239,6 @@ pub struct IntervalMessages {
     /// The messages of the size interval by level.
     #[serde(flatten)]
     pub levels: LevelTotals,
-}
-
-/// Location, final clock and parts of the time of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct RankTime {
-    /// The rank.
-    pub rank: u32,
-    /// Node of the rank.
-    pub node: u32,
-    /// CMP of the rank within the node.
-    pub cmp: u32,
-    /// Core of the rank within the CMP.
-    pub core: u32,
-    /// Final clock of the rank.
-    #[serde(rename = "clock_ps")]
-    pub clock: SimTime,
-    /// Parts of the time of the rank.
-    #[serde(flatten)]
-    pub parts: TimeParts,
 }
 
 /// Messages from one rank to another.
@@ -463,6 +447,7 @@ mod tests {
             timelines: Vec::new(),
             places: Vec::new(),
             per_rank: Vec::new(),
+            per_thread: Vec::new(),
             by_place: Vec::new(),
             pairs: None,
             copies: None,
@@ -481,7 +466,7 @@ mod tests {
         outcome.critical_path = Some(CriticalPath {
             known: span(8),
             hops: 2,
-            ranks: vec![RankShare { rank: 1, share }],
+            ranks: vec![RankShare { rank: 1, thread: Some(2), share }],
             sites: vec![SiteShare {
                 site: "main[0]".to_owned(),
                 source: StepSource { operation: Some("send".to_owned()), line: None },
@@ -492,6 +477,8 @@ mod tests {
         outcome.functions =
             Some(vec![FunctionProfile { function: "MPI_Send".to_owned(), total, per_rank: Vec::new() }]);
         outcome.per_rank = vec![RankTime { rank: 0, node: 1, cmp: 2, core: 3, clock: SimTime::from_ps(4), parts }];
+        let (start, end) = (SimTime::from_ps(5), SimTime::from_ps(6));
+        outcome.per_thread = vec![ThreadTime { rank: 0, thread: 1, start, end, parts }];
         outcome.pairs = Some(vec![PairMessages { from: 0, to: 1, count: 2, bytes: 3 }]);
         outcome.copies = Some(CopyUse { count: 3, waited: span(7), ..CopyUse::default() });
         outcome.host.profile = vec![HostTime { worker: 1, ..HostTime::default() }];

@@ -22,10 +22,11 @@ use super::backtrack::{all_timelines, walk_back};
 use super::error::{Deadlock, RunError};
 use super::findings::Findings;
 use super::jobs::JobRanks;
-use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages, RankTime};
+use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessages};
 use super::paths::Path;
 use super::place_messages;
 use super::processes::{Processes, Screen};
+use super::rank_times::RankTime;
 use super::transport::{ExchangeBuffers, Transport};
 use super::worker::WorkerEnd;
 pub use programs::{PreparedRun, RankPrograms, RunResult};
@@ -301,6 +302,7 @@ impl<'a> Simulation<'a> {
         }
         let Findings {
             mut times,
+            mut threads,
             last,
             charges,
             uses,
@@ -325,6 +327,7 @@ impl<'a> Simulation<'a> {
         task_logs.sort_unstable_by_key(|log| log.process);
         host_times.sort_unstable_by_key(|time| time.worker);
         times.sort_unstable_by_key(|&(rank, _, _)| rank);
+        threads.sort_unstable_by_key(|time| (time.rank, time.thread));
         job_outcomes::wait_for_start(&mut times, |rank| self.start_of(rank));
         let predicted = times.iter().map(|&(_, clock, _)| clock).max().unwrap_or(SimTime::ZERO);
         let mean = mean_parts(&times);
@@ -398,6 +401,7 @@ impl<'a> Simulation<'a> {
             timelines: if self.options.timeline { timelines } else { Vec::new() },
             places,
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
+            per_thread: if listed { threads } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             copies,
             blocks: Some(blocks).filter(|blocks| blocks.count > 0),

@@ -14,6 +14,7 @@ use super::conditions::RankConditions;
 use super::idle::Idle;
 use super::memory::SharedBlock;
 use super::paths::PathSlot;
+use super::rank_times::ThreadRecord;
 use super::requests::RequestTable;
 use super::resource::fifo::Fifo;
 
@@ -90,6 +91,8 @@ pub(super) struct StrandState {
     pub request: RequestId,
     /// Virtual time at which the strand (concurrent task) started.
     pub began: SimTime,
+    /// Record of the strand, if the strand is a listed thread.
+    pub thread: Option<Box<ThreadRecord>>,
 }
 
 /// State of a task: the rank's program or a strand.

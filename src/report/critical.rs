@@ -7,6 +7,7 @@ use crate::units::SimSpan;
 use super::headline::{clip, plural};
 use super::numbers::{percent, share};
 use super::table::{Align, Table};
+use super::threads::task_name;
 
 /// Number of rows in each table of the critical path.
 const ROWS: usize = 10;
@@ -28,8 +29,11 @@ pub(super) fn shares(outcome: &Outcome) -> String {
         let more = count.saturating_sub(ROWS);
         table.render() + &if more > 0 { format!("  and {more} more\n") } else { String::new() }
     };
-    let ranks =
-        table("path by rank", &mut path.ranks.iter().map(|rank| (rank.rank.to_string(), rank.share)), path.ranks.len());
+    let ranks = table(
+        "path by rank",
+        &mut path.ranks.iter().map(|rank| (task_name(rank.rank, rank.thread), rank.share)),
+        path.ranks.len(),
+    );
     let sites = table(
         "path by call",
         &mut path.sites.iter().map(|site| (clip(&site.label(), 46), site.share)),
@@ -64,7 +68,8 @@ mod tests {
         assert_eq!(shares(&outcome), "");
         let share = |us| PathShare { own: SimSpan::from_us(us), messages: SimSpan::from_us(2 * us) };
         let known = SimSpan::from_us(900_000);
-        let ranks = (0..12).map(|rank| RankShare { rank, share: share(50_000 - u64::from(rank)) }).collect();
+        let ranks =
+            (0..12).map(|rank| RankShare { rank, thread: None, share: share(50_000 - u64::from(rank)) }).collect();
         let source = StepSource { operation: Some("waitall".to_owned()), line: Some("jacobi3d.toml:54".to_owned()) };
         let sites =
             [("a_procedure_with_a_very_long_name[12].do[3].then[1]", StepSource::default()), ("main[0].do[1]", source)]

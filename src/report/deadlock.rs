@@ -7,6 +7,7 @@ use crate::rank::Rank;
 
 use super::numbers::count;
 use super::table::{Align, Table};
+use super::threads::task_name;
 
 /// Number of waiting ranks that the text shows.
 const ROWS: usize = 20;
@@ -30,8 +31,7 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     let rows: Vec<[String; 5]> = shown(deadlock, &cycle)
         .into_iter()
         .map(|waiting| {
-            let thread = waiting.thread.map_or(String::new(), |thread| format!(" thread {thread}"));
-            let [rank, since] = [format!("{}{thread}", waiting.rank), waiting.since.to_string()];
+            let [rank, since] = [task_name(waiting.rank, waiting.thread), waiting.since.to_string()];
             [rank, waiting.call.clone(), since, awaited(waiting), position(waiting).to_owned()]
         })
         .collect();

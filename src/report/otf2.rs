@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::timeline::{call_spans, drawn_messages};
 use crate::engine::Outcome;
+use crate::profile::Timeline;
 
 /// Event of a rank in an OTF2 trace. Events at one instant are in the order of the variants: a message arrives before
 /// its call ends, and a call ends before the next call starts.
@@ -19,8 +20,8 @@ enum Otf2Event {
 const COLLECTIVE: [&str; 9] = ["arrier", "cast", "ather", "catter", "toall", "educe", "scan", "Scan", "_Comm_"];
 const POINT_TO_POINT: [&str; 7] = ["end", "ecv", "Wait", "Test", "robe", "Cancel", "Start"];
 
-/// Returns the text lines of the archive: ranks, regions (calls and statements), then the events of each rank in order
-/// of time.
+/// Returns the text lines of the archive: ranks, regions (calls and statements), then the events of each rank, and of
+/// each thread of the rank, in order of time.
 pub fn otf2_events(outcome: &Outcome) -> String {
     let mut text = String::new();
     let ranks = outcome.timelines.len();
@@ -52,29 +53,45 @@ pub fn otf2_events(outcome: &Outcome) -> String {
         events[to].push((arrow.came.as_ps(), Otf2Event::Receive { from, bytes }));
     }
     for (rank, events) in events.iter_mut().enumerate() {
-        for (start, end, name) in call_spans(outcome, &outcome.timelines[rank]) {
-            let Ok(region) = outcome.places.binary_search_by(|place| place.as_str().cmp(name)) else { continue };
-            events.push((start.as_ps(), Otf2Event::Enter(region)));
-            events.push((end.as_ps(), Otf2Event::Leave(region)));
-        }
-        events.sort_unstable();
+        let timeline = &outcome.timelines[rank];
+        add_calls(outcome, timeline, events);
         line(format_args!("rank {rank} {}", outcome.per_rank.get(rank).map_or(0, |place| place.node)));
-        for (time, event) in events {
-            match event {
-                Otf2Event::Receive { from, bytes } => line(format_args!("r {time} {from} {bytes}")),
-                Otf2Event::Leave(region) => line(format_args!("x {time} {region}")),
-                Otf2Event::Enter(region) => line(format_args!("e {time} {region}")),
-                Otf2Event::Send { to, bytes } => line(format_args!("s {time} {to} {bytes}")),
+        let threads = timeline.threads.iter().map(|thread| {
+            let mut events = Vec::new();
+            add_calls(outcome, &thread.timeline, &mut events);
+            (Some(thread.thread), events)
+        });
+        for (thread, events) in std::iter::once((None, std::mem::take(events))).chain(threads) {
+            if let Some(thread) = thread {
+                line(format_args!("thread {rank} {thread}"));
+            }
+            for (time, event) in events {
+                match event {
+                    Otf2Event::Receive { from, bytes } => line(format_args!("r {time} {from} {bytes}")),
+                    Otf2Event::Leave(region) => line(format_args!("x {time} {region}")),
+                    Otf2Event::Enter(region) => line(format_args!("e {time} {region}")),
+                    Otf2Event::Send { to, bytes } => line(format_args!("s {time} {to} {bytes}")),
+                }
             }
         }
     }
     text
 }
 
+/// Adds the calls of a timeline to the events of a rank or thread, and puts the events in order.
+fn add_calls(outcome: &Outcome, timeline: &Timeline, events: &mut Vec<(u64, Otf2Event)>) {
+    for (start, end, name) in call_spans(outcome, timeline) {
+        let Ok(region) = outcome.places.binary_search_by(|place| place.as_str().cmp(name)) else { continue };
+        events.push((start.as_ps(), Otf2Event::Enter(region)));
+        events.push((end.as_ps(), Otf2Event::Leave(region)));
+    }
+    events.sort_unstable();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Activity, Arrow, Timeline};
+    use crate::profile::{Activity, Arrow};
     use crate::report::samples::busy;
     use crate::units::SimTime;
 

@@ -5,7 +5,7 @@ use crate::engine::Outcome;
 
 use super::{
     basis, call_paths, collectives, copies, critical, efficiency, functions, headline, jobs, links, messages, notes,
-    path, sizes, tasks, time,
+    path, sizes, tasks, threads, time,
 };
 
 /// Table of the summary of a run.
@@ -30,6 +30,7 @@ const fn long(name: &'static str, text: fn(&Outcome) -> String) -> SummaryTable 
 const TABLES: &[SummaryTable] = &[
     short("jobs", of_jobs),
     short("time", time::time_parts),
+    short("threads", threads::thread_times),
     short("path", path::parts),
     short("what-if", path::what_if),
     short("efficiencies", efficiency::table),

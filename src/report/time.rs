@@ -12,9 +12,9 @@ const BAR: usize = 10;
 const ROUNDING: SimSpan = SimSpan::from_ps(5);
 
 /// Part of the time of a rank: name and accessor.
-type Part = (&'static str, fn(&TimeParts) -> SimSpan);
+pub(super) type Part = (&'static str, fn(&TimeParts) -> SimSpan);
 
-const PARTS: [Part; 5] = [
+pub(super) const PARTS: [Part; 5] = [
     ("compute", |parts| parts.compute),
     ("send", |parts| parts.send),
     ("recv", |parts| parts.recv),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::engine::Outcome;
-use crate::profile::{Activity, Arrow, Timeline};
+use crate::profile::{Activity, Arrow, ThreadTimeline, Timeline};
 use crate::units::SimTime;
 
 use super::compared::TimedCall;
@@ -15,7 +15,8 @@ const PS_A_S: u64 = 1_000_000_000_000;
 
 /// Returns the timelines in the Trace Event Format that Chrome (chrome://tracing) and Perfetto read. Each interval of a
 /// rank's state is a complete event ("X") with times in microseconds; a node is shown as a process, and a rank as a
-/// thread. `merged` is the number of states that an event combines. The states of a call or statement are inside an
+/// thread. A thread of a rank follows its rank; the category of its events ends with `,thread`, and their arguments name
+/// rank and thread. `merged` is the number of states that an event combines. The states of a call or statement are inside an
 /// event with the name of the MPI function or of the statement's operation, with category `call`. The argument `place`
 /// is the place of the statement. A message is a pair of flow events ("s", "f")
 /// from the sender's call to the receiver's call. A strand (thread of a rank's task program) is a pair of asynchronous
@@ -24,6 +25,8 @@ pub fn perfetto(outcome: &Outcome) -> String {
     let mut events = Events::default();
     let node = |rank: usize| outcome.per_rank.get(rank).map_or(0, |place| place.node);
     let mut named = HashSet::new();
+    // Threads have numbers after those of all ranks.
+    let mut number = outcome.timelines.len();
     for (rank, timeline) in outcome.timelines.iter().enumerate() {
         let (place, node) = (outcome.per_rank.get(rank), node(rank));
         if place.is_some() && named.insert(node) {
@@ -33,14 +36,14 @@ pub fn perfetto(outcome: &Outcome) -> String {
         let name = place.map_or(String::new(), |place| format!(" (CMP {}, core {})", place.cmp, place.core));
         events.put(&meta("thread_name", node, Some(rank), &format!("\"name\":\"rank {rank}{name}\"")));
         events.put(&meta("thread_sort_index", node, Some(rank), &format!("\"sort_index\":{rank}")));
-        for (start, end, name) in call_spans(outcome, timeline) {
-            let (name, place) = operation_and_place(name);
-            let args = place.map_or(String::new(), |place| format!(",\"args\":{{\"place\":\"{}\"}}", plain(place)));
-            events.span(("X", node, rank), start, end, name, &format!(",\"cat\":\"call\"{args}"));
-        }
-        for (start, interval) in timeline.intervals() {
-            let merged = format!(",\"cat\":\"state\",\"args\":{{\"merged\":{}}}", interval.merged);
-            events.span(("X", node, rank), start, interval.until, interval.state.name(), &merged);
+        events.row(outcome, timeline, (node, rank), None);
+        for ThreadTimeline { thread, timeline } in &timeline.threads {
+            let name = format!("\"name\":\"rank {rank} thread {thread}\"");
+            events.put(&meta("thread_name", node, Some(number), &name));
+            // Viewers show rows with the same index in the order of their numbers.
+            events.put(&meta("thread_sort_index", node, Some(number), &format!("\"sort_index\":{rank}")));
+            events.row(outcome, timeline, (node, number), Some((rank, *thread)));
+            number += 1;
         }
         for strand in timeline.strands.items() {
             let name = outcome.places.get(strand.place as usize).map_or("strand", |name| operation_and_place(name).0);
@@ -117,6 +120,34 @@ impl Events {
     fn span(&mut self, of: (&str, u32, usize), start: SimTime, end: SimTime, name: &str, more: &str) {
         let dur = decimal(end.since(start).as_ps(), PS_A_US, 6);
         self.point(of, start, name, &format!(",\"dur\":{dur}{more}"));
+    }
+
+    /// Adds the calls and states of a rank, or of the thread `thread` of a rank.
+    fn row(
+        &mut self,
+        outcome: &Outcome,
+        timeline: &Timeline,
+        (node, number): (u32, usize),
+        thread: Option<(usize, u32)>,
+    ) {
+        let (kind, of_thread) = match thread {
+            None => ("", String::new()),
+            Some((rank, thread)) => (",thread", format!("\"rank\":{rank},\"thread\":{thread}")),
+        };
+        let more = |category: &str, arg: Option<String>| {
+            let args: Vec<String> = arg.into_iter().chain(thread.map(|_| of_thread.clone())).collect();
+            let args = if args.is_empty() { String::new() } else { format!(",\"args\":{{{}}}", args.join(",")) };
+            format!(",\"cat\":\"{category}{kind}\"{args}")
+        };
+        for (start, end, name) in call_spans(outcome, timeline) {
+            let (name, place) = operation_and_place(name);
+            let place = place.map(|place| format!("\"place\":\"{}\"", plain(place)));
+            self.span(("X", node, number), start, end, name, &more("call", place));
+        }
+        for (start, interval) in timeline.intervals() {
+            let merged = Some(format!("\"merged\":{}", interval.merged));
+            self.span(("X", node, number), start, interval.until, interval.state.name(), &more("state", merged));
+        }
     }
 
     fn finish(self) -> String {
@@ -197,8 +228,21 @@ fn colour(state: Activity) -> &'static str {
     }
 }
 
-/// Returns the timelines in the Paje trace format, in seconds and in order of time. Each rank is a container inside the
-/// container of the run, with the states and the calls or statements of the rank. A message is a Paje link.
+/// Returns the timelines of all ranks, each followed by the timelines of its threads, with rank and thread.
+pub(super) fn rows(outcome: &Outcome) -> Vec<(usize, Option<u32>, &Timeline)> {
+    outcome
+        .timelines
+        .iter()
+        .enumerate()
+        .flat_map(|(rank, timeline)| {
+            let threads = timeline.threads.iter().map(move |of| (rank, Some(of.thread), &of.timeline));
+            std::iter::once((rank, None, timeline)).chain(threads)
+        })
+        .collect()
+}
+
+/// Returns the timelines in the Paje trace format, in seconds and in order of time. Each rank and each thread of a rank is
+/// a container inside the container of the run, with the states and the calls or statements of the rank. A message is a Paje link.
 pub fn paje(outcome: &Outcome) -> String {
     let mut text = String::new();
     for (name, number, fields) in PAJE_EVENTS {
@@ -221,8 +265,10 @@ pub fn paje(outcome: &Outcome) -> String {
     }
     let zero = decimal(0, PS_A_S, 12);
     let _ = writeln!(text, "3 {zero} run RUN 0 \"{}\"", plain(&outcome.app));
-    for rank in 0..outcome.timelines.len() {
-        let _ = writeln!(text, "3 {zero} r{rank} RANK run \"rank {rank}\"");
+    let rows = rows(outcome);
+    for (row, (rank, thread, _)) in rows.iter().enumerate() {
+        let thread = thread.map_or(String::new(), |thread| format!(" thread {thread}"));
+        let _ = writeln!(text, "3 {zero} r{row} RANK run \"rank {rank}{thread}\"");
     }
     /// Change in a Paje timeline at an instant. Changes at one instant are in the order of the variants: the end of a
     /// container is last.
@@ -236,31 +282,33 @@ pub fn paje(outcome: &Outcome) -> String {
         End,
     }
     let mut changes: Vec<(SimTime, usize, StateChange)> = Vec::new();
-    for (rank, timeline) in outcome.timelines.iter().enumerate() {
+    let row_of_rank: Vec<usize> =
+        rows.iter().enumerate().filter(|(_, (_, thread, _))| thread.is_none()).map(|(row, _)| row).collect();
+    for (row, (_, _, timeline)) in rows.iter().enumerate() {
         let (mut end, mut last_call) = (SimTime::ZERO, None);
         for (start, interval) in timeline.intervals() {
-            changes.push((start, rank, StateChange::To(interval.state as u32)));
+            changes.push((start, row, StateChange::To(interval.state as u32)));
             let call = StateChange::Call((interval.place as usize).min(none));
             if last_call.replace(call) != Some(call) {
-                changes.push((start, rank, call));
+                changes.push((start, row, call));
             }
             end = interval.until;
         }
-        changes.push((end, rank, StateChange::End));
+        changes.push((end, row, StateChange::End));
     }
     for (number, (to, arrow)) in drawn_messages(outcome).enumerate() {
-        changes.push((arrow.left, arrow.from as usize, StateChange::Left(number, arrow.bytes)));
-        changes.push((arrow.came, to, StateChange::Came(number, arrow.bytes)));
+        changes.push((arrow.left, row_of_rank[arrow.from as usize], StateChange::Left(number, arrow.bytes)));
+        changes.push((arrow.came, row_of_rank[to], StateChange::Came(number, arrow.bytes)));
     }
     changes.sort_unstable();
-    for (time, rank, change) in changes {
+    for (time, row, change) in changes {
         let time = decimal(time.as_ps(), PS_A_S, 12);
         let _ = match change {
-            StateChange::To(state) => writeln!(text, "5 {time} STATE r{rank} {state}"),
-            StateChange::Call(call) => writeln!(text, "5 {time} CALL r{rank} c{call}"),
-            StateChange::Left(key, bytes) => writeln!(text, "7 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
-            StateChange::Came(key, bytes) => writeln!(text, "8 {time} MESSAGE run r{rank} \"{bytes} B\" m{key}"),
-            StateChange::End => writeln!(text, "4 {time} RANK r{rank}"),
+            StateChange::To(state) => writeln!(text, "5 {time} STATE r{row} {state}"),
+            StateChange::Call(call) => writeln!(text, "5 {time} CALL r{row} c{call}"),
+            StateChange::Left(key, bytes) => writeln!(text, "7 {time} MESSAGE run r{row} \"{bytes} B\" m{key}"),
+            StateChange::Came(key, bytes) => writeln!(text, "8 {time} MESSAGE run r{row} \"{bytes} B\" m{key}"),
+            StateChange::End => writeln!(text, "4 {time} RANK r{row}"),
         };
     }
     let _ = writeln!(text, "4 {} RUN run", decimal(outcome.predicted.as_ps(), PS_A_S, 12));

@@ -92,6 +92,43 @@ fn threads_have_clocks_of_their_own() {
 }
 
 #[test]
+fn profiles_timelines_and_paths_show_threads() {
+    libraries();
+    let workshop = directory();
+    let Some(mpi) = real_mpis().first() else { return };
+    let built = workshop.path().join("clocks");
+    mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
+    let [json, timeline, paje] =
+        ["run.json", "line.json", "line.paje"].map(|name| workshop.path().join(name).display().to_string());
+    let options = format!("--ranks 1 --cores-per-rank 4 --critical-path --json {json}");
+    clocks(&built, &format!("{options} --timeline {timeline}"), "mutex");
+    clocks(&built, &format!("{options} --timeline {paje}"), "mutex");
+    let read = |name: &str| std::fs::read_to_string(name).unwrap();
+    let outcome: serde_json::Value = serde_json::from_str(&read(&json)).unwrap();
+    let ms = |time: &serde_json::Value| (time.as_f64().unwrap() / 1e9 * 100.0).round() / 100.0;
+    // Threads compute 1, 2 and 3 ms, and then 2 ms with the mutex, which is free at 1, 3 and 5 ms.
+    let times = outcome["per_thread"].as_array().unwrap().iter();
+    let times = times.map(|of| (of["thread"].as_u64(), ms(&of["end_ps"]), ms(&of["compute_ps"]), ms(&of["wait_ps"])));
+    assert_eq!(
+        times.collect::<Vec<_>>(),
+        [(Some(1), 3.0, 3.0, 0.0), (Some(2), 5.0, 4.0, 1.0), (Some(3), 7.0, 5.0, 2.0)]
+    );
+    // The path has the first thread up to 3 ms, and each further thread for 2 ms with the mutex.
+    let path = outcome["critical_path"]["ranks"].as_array().unwrap().iter();
+    let mut path: Vec<_> = path.map(|of| (of["thread"].as_u64(), ms(&of["own_ps"]))).collect();
+    path.sort_by_key(|of| of.0);
+    assert_eq!(path, [(None, 0.0), (Some(1), 3.0), (Some(2), 2.0), (Some(3), 2.0)]);
+    let events: serde_json::Value = serde_json::from_str(&read(&timeline)).unwrap();
+    let events = events["traceEvents"].as_array().unwrap();
+    assert!(events.iter().any(|event| event["args"]["name"] == "rank 0 thread 3"), "{events:?}");
+    let waits = events.iter().find(|event| event["name"] == "pthread_mutex_lock" && event["args"]["thread"] == 3);
+    assert_eq!(waits.map(|event| event["dur"].as_f64().unwrap()), Some(2000.0), "{events:?}");
+    let waits = "5 0.003000020000 CALL r3 c4\n";
+    let text = read(&paje);
+    assert!(text.contains("RANK run \"rank 0 thread 3\"\n") && text.contains(waits), "{text}");
+}
+
+#[test]
 fn threads_have_the_same_times_on_several_workers() {
     libraries();
     let workshop = directory();

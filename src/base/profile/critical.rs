@@ -13,17 +13,20 @@ pub struct CriticalPath {
     pub known: SimSpan,
     /// Number of points at which the path continues on another rank.
     pub hops: u64,
-    /// Shares of the critical path per rank, greatest share first.
+    /// Shares of the critical path per rank and thread, greatest share first.
     pub ranks: Vec<RankShare>,
     /// Shares of the critical path per source position, greatest share first.
     pub sites: Vec<SiteShare>,
 }
 
-/// Share of a rank in the critical path.
+/// Share of a rank, or of a thread of a rank, in the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RankShare {
     /// Rank that has this share of the critical path.
     pub rank: u32,
+    /// Number of the thread, if the share belongs to a thread of the rank other than the main thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
     /// Time on the critical path of the rank's activities and of the messages to the rank.
     #[serde(flatten)]
     pub share: PathShare,

@@ -110,29 +110,47 @@ impl<T> Thinned<T> {
     }
 }
 
+/// Timeline of a thread of a rank that has a clock of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadTimeline {
+    /// Number of the thread among the threads that the rank has started, from 1.
+    pub thread: u32,
+    /// Activities of the thread, from its start to its end.
+    pub timeline: Timeline,
+}
+
 /// Activities of a rank, as intervals without gaps from the start of the run to the rank's end.
 ///
-/// Neighbouring intervals of a timeline  are merged if the rank's activity is the same. If the number of intervals
+/// Neighbouring intervals of a timeline are merged if the rank's activity is the same. If the number of intervals
 /// exceeds a limit, time is divided into grains of equal length. Intervals that are shorter than a grain and begin in
 /// the same grain are merged; the result has the activity with the longest time. The length of a grain is doubled until
 /// the number of intervals is at most half of the limit. Intervals longer than a grain remain exact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
+    start: SimTime,
     intervals: Vec<Interval>,
     most: usize,
     grain: SimSpan,
     /// Messages that arrived at the rank.
     pub arrows: Thinned<Arrow>,
-    /// Concurrent activities (strands) of the rank.
+    /// Concurrent activities (strands) of the rank, without the threads that have timelines.
     pub strands: Thinned<StrandSpan>,
+    /// Timelines of the threads of the rank in the order of their numbers, without the main thread.
+    pub threads: Vec<ThreadTimeline>,
 }
 
 impl Timeline {
     /// Creates an empty timeline of at most `most` intervals (at least four).
     pub fn new(most: usize) -> Self {
+        Timeline::starting_at(SimTime::ZERO, most)
+    }
+
+    /// Creates an empty timeline as [`Timeline::new`] that starts at `start`.
+    pub fn starting_at(start: SimTime, most: usize) -> Self {
         let most = most.max(4);
         let (arrows, strands) = (Thinned::new(most), Thinned::new(most));
-        Timeline { intervals: Vec::new(), most, grain: SimSpan::ZERO, arrows, strands }
+        let (intervals, threads) = (Vec::new(), Vec::new());
+        Timeline { start, intervals, most, grain: SimSpan::ZERO, arrows, strands, threads }
     }
 
     /// Adds the activity `state` up to the time `until`. `place` is the index of the call or statement.
@@ -150,20 +168,21 @@ impl Timeline {
     }
 
     /// Replaces the indices of calls and statements by the results of `place`.
-    pub fn renumber(&mut self, place: impl Fn(u32, Option<Activity>) -> u32) {
+    pub fn renumber(&mut self, place: &dyn Fn(u32, Option<Activity>) -> u32) {
         self.intervals.iter_mut().for_each(|interval| interval.place = place(interval.place, Some(interval.state)));
         self.strands.items.iter_mut().for_each(|strand| strand.place = place(strand.place, None));
+        self.threads.iter_mut().for_each(|thread| thread.timeline.renumber(place));
     }
 
     /// Returns the intervals of the timeline, each with its start.
     pub fn intervals(&self) -> impl Iterator<Item = (SimTime, Interval)> + '_ {
-        let starts = [SimTime::ZERO].into_iter().chain(self.intervals.iter().map(|interval| interval.until));
+        let starts = [self.start].into_iter().chain(self.intervals.iter().map(|interval| interval.until));
         starts.zip(self.intervals.iter().copied())
     }
 
     #[cold]
     fn coarsen(&mut self) {
-        let end = self.intervals.last().map_or(0, |last| last.until.as_ps());
+        let end = self.intervals.last().map_or(0, |last| last.until.since(self.start).as_ps());
         while self.intervals.len() > self.most / 2 {
             let first = SimSpan::from_ps((end / self.most as u64).max(1));
             self.grain = if self.grain == SimSpan::ZERO { first } else { self.grain * 2 };
@@ -183,7 +202,7 @@ impl Timeline {
         };
         let mut cell: Option<ThinCell> = None;
         for (start, interval) in self.intervals() {
-            let number = start.as_ps() / grain;
+            let number = start.since(self.start).as_ps() / grain;
             let span = interval.until.since(start);
             if span.as_ps() < grain {
                 match &mut cell {
@@ -287,7 +306,7 @@ mod tests {
         let mut timeline = Timeline::new(10);
         timeline.add(Activity::Wait, 3, at(5));
         timeline.add(Activity::Wait, 4, at(9));
-        timeline.renumber(|place, state| if state == Some(Activity::Wait) { place + 10 } else { NO_PLACE });
+        timeline.renumber(&|place, state| if state == Some(Activity::Wait) { place + 10 } else { NO_PLACE });
         let places: Vec<u32> = timeline.intervals().map(|(_, interval)| interval.place).collect();
         assert_eq!(places, [13, 14]);
     }

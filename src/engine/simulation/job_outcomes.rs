@@ -11,7 +11,8 @@ use crate::backtrack::{ClockLogs, walk_back};
 use crate::delays::Charges;
 use crate::jobs::{JobFindings, JobOutcome, JobRanks, job_of};
 use crate::level_rules::is_fair;
-use crate::outcome::{IntervalMessages, LevelTotals, Outcome, RankTime};
+use crate::outcome::{IntervalMessages, LevelTotals, Outcome};
+use crate::rank_times::RankTime;
 
 use super::{LISTED_RANKS, Simulation, mean_parts, path_parts};
 

@@ -19,8 +19,9 @@ function lastBefore(starts, at) {
 function timeline(run) {
   const lines = run.timeline;
   if (!lines) return;
-  const rows = lines.ranks.map(intervals), most = 64, left = 74, bottom = 26, messages = lines.messages || [];
+  const rows = lines.ranks.map(intervals), most = 64, left = lines.names ? 130 : 74, bottom = 26, messages = lines.messages || [];
   const starts = rows.map(row => { let at = 0; return row.map(([, length]) => (at += length) - length); });
+  const nameOf = row => String(lines.names ? lines.names[row] : row), rowName = row => "rank " + nameOf(row);
   const inks = lines.states.map(ink), calls = lines.calls || { names: [], ranks: [] };
   let from = 0, to = lines.end, first = 0, shown = Math.min(rows.length, most), arrows = true, drag = null, cursor = null;
   const height = Math.max(160, Math.min(620, rows.length * 18)) + bottom;
@@ -41,7 +42,7 @@ function timeline(run) {
       const every = Math.ceil(14 / high);
       for (let row = 0; row < shown && first + row < rows.length; row++) {
         const line = rows[first + row], at = starts[first + row];
-        if (row % every === 0) pen.text(left - 6, (row + 0.5) * high + 4, "rank " + (first + row), "end");
+        if (row % every === 0) pen.text(left - 6, (row + 0.5) * high + 4, rowName(first + row), "end");
         let drawn = -1;
         for (let place = lastBefore(at, from); place < line.length && at[place] < to; place++) {
           const begin = Math.max(x(at[place]), left), end = Math.min(x(at[place] + line[place][1]), left + wide);
@@ -61,8 +62,8 @@ function timeline(run) {
         : arrows && messages.length ? grouped(visible.length) + " messages" : "";
       if (drag) pen.rect(Math.min(drag[0], drag[1]), 0, Math.abs(drag[1] - drag[0]), height - bottom, "--ink", 0.15);
       if (cursor !== null && cursor > left) pen.line(cursor, 0, cursor, height - bottom, "--soft");
-      label.textContent = time(Math.round(from * lines.unit)) + " to " + time(Math.round(to * lines.unit)) + ", ranks " + first
-        + " to " + (Math.min(first + shown, rows.length) - 1);
+      label.textContent = time(Math.round(from * lines.unit)) + " to " + time(Math.round(to * lines.unit)) + ", ranks " + nameOf(first)
+        + " to " + nameOf(Math.min(first + shown, rows.length) - 1);
     });
   const { canvas, paint } = image, wide = () => canvas.clientWidth - left - 8;
   const timeAt = x => from + Math.min(Math.max((x - left) / wide(), 0), 1) * (to - from);
@@ -112,12 +113,12 @@ function timeline(run) {
   /* Text about the state of a rank at a time. */
   const value = (rank, at) => {
     const place = lastBefore(starts[rank], at), interval = rows[rank][place];
-    if (!interval) return "rank " + rank;
+    if (!interval) return rowName(rank);
     const start = starts[rank][place], own = calls.ranks[rank] || [];
     let call = "";
     for (let index = 0; index < own.length && own[index + 1] <= at; index += 3)
       if (at < own[index + 1] + own[index + 2]) call = " in " + calls.names[own[index]];
-    return "rank " + rank + " at " + time(Math.round(at * lines.unit)) + ": " + lines.states[interval[0]] + " for "
+    return rowName(rank) + " at " + time(Math.round(at * lines.unit)) + ": " + lines.states[interval[0]] + " for "
       + time(Math.round(interval[1] * lines.unit)) + " from " + time(Math.round(start * lines.unit)) + call;
   };
   const sums = () => rows.slice(first, first + shown).map((row, at) => {
@@ -126,7 +127,7 @@ function timeline(run) {
       const start = starts[first + at][place];
       of[state] += Math.max(0, Math.min(start + length, to) - Math.max(start, from));
     });
-    return [first + at].concat(of.map(length => time(Math.round(length * lines.unit))));
+    return [lines.names ? lines.names[first + at] : first + at].concat(of.map(length => time(Math.round(length * lines.unit))));
   });
   const check = el("input", { type: "checkbox", id: "timeline-arrows", checked: "" });
   check.addEventListener("change", () => { arrows = check.checked; paint(); });

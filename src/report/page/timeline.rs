@@ -1,9 +1,10 @@
-//! Timeline in an HTML page: one text per rank, with the states of the rank and the lengths of the states.
+//! Timeline in an HTML page: one text per rank and thread, with the states of the rank and the lengths of the states.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Value, json};
 
+use super::super::threads::task_name;
 use super::super::timeline::call_name;
 use super::wrong;
 use crate::config::ConfigError;
@@ -18,12 +19,11 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
     let events = value["traceEvents"].as_array();
     let events =
         events.ok_or_else(|| wrong(name, "expected the output of --timeline FILE.json; found no traceEvents"))?;
-    let mut ranks: BTreeMap<u64, Vec<(f64, f64, &str)>> = BTreeMap::new();
+    let mut ranks: BTreeMap<Row, Vec<(f64, f64, &str)>> = BTreeMap::new();
     let mut end = 0.0f64;
-    for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "call") {
+    for event in events.iter().filter(|event| event["ph"] == "X" && !is_call(event)) {
         let (start, length) = (event["ts"].as_f64().unwrap_or(0.0), event["dur"].as_f64().unwrap_or(0.0));
-        let rank = event["tid"].as_u64().unwrap_or(0);
-        ranks.entry(rank).or_default().push((start, start + length, event["name"].as_str().unwrap_or("")));
+        ranks.entry(row_of(event)).or_default().push((start, start + length, event["name"].as_str().unwrap_or("")));
         end = end.max(start + length);
     }
     if ranks.is_empty() {
@@ -52,11 +52,16 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         rows.push(row);
     }
     let mut found = json!({ "unit": unit, "end": units(end), "states": states, "ranks": rows });
-    let messages = messages(events, units);
+    let keys: Vec<Row> = ranks.keys().copied().collect();
+    if keys.iter().any(|&(_, thread)| thread > 0) {
+        let name = |&(rank, thread): &Row| task_name(rank as u32, Some(thread as u32).filter(|&thread| thread > 0));
+        found["names"] = json!(keys.iter().map(name).collect::<Vec<_>>());
+    }
+    let messages = messages(events, &keys, units);
     if !messages.is_empty() {
         found["messages"] = json!(messages);
     }
-    if let Some(calls) = calls(events, units) {
+    if let Some(calls) = calls(events, &keys, units) {
         found["calls"] = calls;
     }
     Ok(found)
@@ -65,42 +70,60 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
 /// Maximum number of messages and of calls in the timeline of an HTML page.
 const MOST: usize = 100_000;
 
-/// Returns the messages of a timeline as sender, departure, receiver, arrival and bytes. Messages beyond the maximum
+/// Row of a timeline: a rank, and the number of a thread of the rank or 0.
+type Row = (u64, u64);
+
+fn is_call(event: &Value) -> bool {
+    event["cat"].as_str().is_some_and(|category| category.starts_with("call"))
+}
+
+fn row_of(event: &Value) -> Row {
+    let of = |key: &str| event["args"][key].as_u64();
+    match (of("rank"), of("thread")) {
+        (Some(rank), Some(thread)) => (rank, thread),
+        _ => (event["tid"].as_u64().unwrap_or(0), 0),
+    }
+}
+
+/// Returns the messages of a timeline as row of the sender, departure, row of the receiver, arrival and bytes. Messages beyond the maximum
 /// number are omitted.
-fn messages(events: &[Value], units: impl Fn(f64) -> u64) -> Vec<[u64; 5]> {
+fn messages(events: &[Value], rows: &[Row], units: impl Fn(f64) -> u64) -> Vec<[u64; 5]> {
     let mut left: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut messages = Vec::new();
     for event in events.iter().filter(|event| event["cat"] == "message") {
-        let (at, rank) = (units(event["ts"].as_f64().unwrap_or(0.0)), event["tid"].as_u64().unwrap_or(0));
-        let Some(id) = event["id"].as_u64() else { continue };
+        let at = units(event["ts"].as_f64().unwrap_or(0.0));
+        let row = rows.binary_search(&(event["tid"].as_u64().unwrap_or(0), 0));
+        let (Some(id), Ok(row)) = (event["id"].as_u64(), row) else { continue };
         if event["ph"] == "s" {
-            left.insert(id, (rank, at));
+            left.insert(id, (row as u64, at));
         } else if let (Some((from, departure)), true) = (left.remove(&id), messages.len() < MOST) {
-            messages.push([from, departure, rank, at, event["args"]["bytes"].as_u64().unwrap_or(0)]);
+            messages.push([from, departure, row as u64, at, event["args"]["bytes"].as_u64().unwrap_or(0)]);
         }
     }
     messages
 }
 
-/// Returns the names of calls, and a list of name, start and length of the calls of each rank. Returns `None` without
+/// Returns the names of calls, and a list of name, start and length of the calls of each row. Returns `None` without
 /// calls, or if there are too many calls.
-fn calls(events: &[Value], units: impl Fn(f64) -> u64) -> Option<Value> {
+fn calls(events: &[Value], rows: &[Row], units: impl Fn(f64) -> u64) -> Option<Value> {
     let mut names: Vec<String> = Vec::new();
     let mut indices: HashMap<String, u64> = HashMap::new();
-    let mut ranks: BTreeMap<u64, Vec<[u64; 3]>> = BTreeMap::new();
+    let mut ranks: BTreeMap<Row, Vec<[u64; 3]>> = BTreeMap::new();
     let mut count = 0;
-    for event in events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "call") {
+    for event in events.iter().filter(|event| event["ph"] == "X" && is_call(event)) {
         let index = *indices.entry(call_name(event)).or_insert_with_key(|name| {
             names.push(name.clone());
             names.len() as u64 - 1
         });
         let (start, length) = (event["ts"].as_f64().unwrap_or(0.0), event["dur"].as_f64().unwrap_or(0.0));
         let own = [index, units(start), units(start + length).saturating_sub(units(start))];
-        ranks.entry(event["tid"].as_u64().unwrap_or(0)).or_default().push(own);
+        ranks.entry(row_of(event)).or_default().push(own);
         count += 1;
     }
-    let last = *ranks.keys().last().filter(|last| count <= MOST && **last < MOST as u64)?;
-    let rows: Vec<Vec<u64>> = (0..=last).map(|rank| ranks.remove(&rank).unwrap_or_default().concat()).collect();
+    if count == 0 || count > MOST {
+        return None;
+    }
+    let rows: Vec<Vec<u64>> = rows.iter().map(|row| ranks.remove(row).unwrap_or_default().concat()).collect();
     Some(json!({ "names": names, "ranks": rows }))
 }
 
@@ -154,6 +177,17 @@ mod tests {
         // A rounding error between two states does not count as a gap.
         let near = json!({ "traceEvents": [event(0, 0.0, 0.00004, "send"), event(0, 0.000041, 0.0001, "wait")] });
         assert_eq!(timeline("t", &near.to_string()).unwrap()["ranks"], json!(["A14B2t"]));
+        // A thread follows its rank.
+        let mut thread = event(2, 0.00001, 0.00002, "wait");
+        (thread["cat"], thread["args"]) = (json!("state,thread"), json!({ "rank": 0, "thread": 1 }));
+        let events = json!({ "traceEvents": [
+            event(0, 0.0, 0.00004, "send"), thread, event(1, 0.0, 0.00004, "recv"), point("s", 0, 0.00001),
+            point("f", 1, 0.00003),
+        ] });
+        let found = timeline("t", &events.to_string()).unwrap();
+        assert_eq!(found["names"], json!(["0", "0 thread 1", "1"]));
+        assert_eq!(found["ranks"], json!(["A14", "BaCk", "D14"]));
+        assert_eq!(found["messages"], json!([[0, 10, 2, 30, 8]]));
         let error = timeline("t.json", "{}").unwrap_err().to_string();
         assert_eq!(error, "t.json: expected the output of --timeline FILE.json; found no traceEvents");
     }

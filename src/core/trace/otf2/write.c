@@ -5,8 +5,9 @@
  *   app TEXT               name of the application
  *   region ROLE TEXT       a call or statement, numbered from 0: c (collective), p (point-to-point), f (another function)
  *   rank R NODE            the events of rank R follow, in order of time
- *   e TIME REGION          the rank enters a region
- *   x TIME REGION          the rank leaves a region
+ *   thread R NUMBER        the events of a thread of rank R follow, in order of time
+ *   e TIME REGION          the rank or thread enters a region
+ *   x TIME REGION          the rank or thread leaves a region
  *   s TIME TO BYTES        a message leaves for rank TO
  *   r TIME FROM BYTES      a message from rank FROM has arrived
  */
@@ -54,6 +55,11 @@ static void *grown(void *list, size_t count, size_t size)
     return list;
 }
 
+struct thread {
+    uint64_t rank;
+    unsigned number;
+};
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -74,14 +80,17 @@ int main(int argc, char **argv)
     char *app = strdup("run"), **regions = NULL, *roles = NULL, *line = NULL;
     size_t room = 0, region_count = 0;
     OTF2_EvtWriter *writer = NULL;
-    uint64_t rank = 0;
+    /* Number of the location whose events are read. Threads follow all ranks. */
+    uint64_t place = 0;
+    uint64_t rank = 0, thread_count = 0;
+    struct thread *threads = NULL;
     for (ssize_t length; (length = getline(&line, &room, stdin)) > 0;) {
         if (line[length - 1] == '\n')
             line[length - 1] = 0;
         uint64_t time, other, bytes;
         unsigned node;
         char role;
-        int at = 0;
+        int at = 0, is_thread;
         if (writer && sscanf(line, "e %" SCNu64 " %" SCNu64, &time, &other) == 2) {
             check(OTF2_EvtWriter_Enter(writer, NULL, time, (OTF2_RegionRef)other), "enter");
         } else if (writer && sscanf(line, "x %" SCNu64 " %" SCNu64, &time, &other) == 2) {
@@ -90,15 +99,25 @@ int main(int argc, char **argv)
             check(OTF2_EvtWriter_MpiSend(writer, NULL, time, (uint32_t)other, 0, 0, bytes), "send");
         } else if (writer && sscanf(line, "r %" SCNu64 " %" SCNu64 " %" SCNu64, &time, &other, &bytes) == 3) {
             check(OTF2_EvtWriter_MpiRecv(writer, NULL, time, (uint32_t)other, 0, 0, bytes), "receive");
-        } else if (sscanf(line, "rank %" SCNu64 " %u", &other, &node) == 2 && other < ranks) {
+        } else if ((is_thread = sscanf(line, "thread %" SCNu64 " %u", &other, &node) == 2 && other < ranks) ||
+                   (sscanf(line, "rank %" SCNu64 " %u", &other, &node) == 2 && other < ranks)) {
             if (writer) {
-                check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), "count");
+                check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[place]), "count");
                 check(OTF2_Archive_CloseEvtWriter(archive, writer), "events");
             }
-            rank = other;
-            nodes[rank] = node;
-            most_node = node > most_node ? node : most_node;
-            writer = OTF2_Archive_GetEvtWriter(archive, rank);
+            if (is_thread) {
+                threads = grown(threads, thread_count, sizeof *threads);
+                threads[thread_count] = (struct thread){other, node};
+                place = ranks + thread_count++;
+                events = realloc(events, (place + 1) * sizeof *events);
+                if (!events)
+                    wrong(line);
+            } else {
+                place = other;
+                nodes[place] = node;
+                most_node = node > most_node ? node : most_node;
+            }
+            writer = OTF2_Archive_GetEvtWriter(archive, place);
             if (!writer)
                 check(OTF2_ERROR_INVALID, "event writer");
         } else if (!ranks && sscanf(line, "ranks %" SCNu64 " %" SCNu64, &ranks, &end) == 2 && ranks > 0) {
@@ -121,13 +140,13 @@ int main(int argc, char **argv)
     if (!ranks)
         wrong("no ranks");
     if (writer) {
-        check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[rank]), "count");
+        check(OTF2_EvtWriter_GetNumberOfEvents(writer, &events[place]), "count");
         check(OTF2_Archive_CloseEvtWriter(archive, writer), "events");
     }
     check(OTF2_Archive_CloseEvtFiles(archive), "event files");
     check(OTF2_Archive_OpenDefFiles(archive), "definition files");
-    for (rank = 0; rank < ranks; rank++) {
-        OTF2_DefWriter *own = OTF2_Archive_GetDefWriter(archive, rank);
+    for (place = 0; place < ranks + thread_count; place++) {
+        OTF2_DefWriter *own = OTF2_Archive_GetDefWriter(archive, place);
         check(OTF2_Archive_CloseDefWriter(archive, own), "definitions");
     }
     check(OTF2_Archive_CloseDefFiles(archive), "definition files");
@@ -180,6 +199,13 @@ int main(int argc, char **argv)
                                                  (OTF2_LocationGroupRef)rank),
               "location");
         members[rank] = rank;
+    }
+    for (uint64_t index = 0; index < thread_count; index++) {
+        snprintf(text, sizeof text, "rank %" PRIu64 " thread %u", threads[index].rank, threads[index].number);
+        check(OTF2_GlobalDefWriter_WriteString(defs, next, text), "string");
+        check(OTF2_GlobalDefWriter_WriteLocation(defs, ranks + index, next++, OTF2_LOCATION_TYPE_CPU_THREAD,
+                                                 events[ranks + index], (OTF2_LocationGroupRef)threads[index].rank),
+              "thread");
     }
     check(OTF2_GlobalDefWriter_WriteGroup(defs, 0, EMPTY, OTF2_GROUP_TYPE_COMM_LOCATIONS, OTF2_PARADIGM_MPI, OTF2_GROUP_FLAG_NONE,
                                           (uint32_t)ranks, members),
