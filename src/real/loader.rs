@@ -35,7 +35,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use error::{FileFault, ImageError};
+pub use error::{AS_BUILT, FileFault, ImageError};
 pub use frames::{UnwindCode, code};
 pub use instance::Instance;
 pub use loaded::place_at_once;

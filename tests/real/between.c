@@ -4,17 +4,13 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <mpi.h>
-#include <mqueue.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/ipc.h>
 #include <sys/mman.h>
-#include <sys/msg.h>
-#include <sys/sem.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -174,60 +170,6 @@ static void objects(void) {
     TURN;
 }
 
-static void queues(void) {
-    struct mq_attr most = {.mq_maxmsg = 1, .mq_msgsize = 8};
-    struct sembuf down = {0, -3, 0}, up = {0, 1, 0};
-    struct { long kind; char text[8]; } message = {1, "text"};
-    char name[64] = "", text[8] = "";
-    int ids[2], i;
-    struct timespec late = until(CLOCK_REALTIME, 60000), soon, span = {60, 0}, moment = {0, 1000000};
-    mqd_t queue;
-    if (rank == 0) {
-        sprintf(name, "/between.%d", (int)getpid());
-        ids[0] = semget(IPC_PRIVATE, 1, 0600), ids[1] = msgget(IPC_PRIVATE, 0600);
-    }
-    MPI_Bcast(name, 64, MPI_CHAR, 0, MPI_COMM_WORLD);
-    MPI_Bcast(ids, 2, MPI_INT, 0, MPI_COMM_WORLD);
-    queue = mq_open(name, O_RDWR | O_CREAT, 0600, &most);
-    TURN;
-    if (queue != (mqd_t)-1) {
-        if (rank == 0) {
-            for (i = 0; i < 3; i++) CHECK(mq_receive(queue, text, sizeof text, NULL) == 5 && !strcmp(text, "text"));
-        } else CHECK(mq_send(queue, "text", 5, 0) == 0);
-        TURN;
-        if (rank == 0) CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &late) == 5);
-        if (rank == 1) CHECK(usleep(1000) == 0 && mq_timedsend(queue, "text", 5, 0, &late) == 0);
-        TURN;
-        soon = until(CLOCK_REALTIME, 1);
-        CHECK(mq_timedreceive(queue, text, sizeof text, NULL, &soon) == -1 && errno == ETIMEDOUT);
-    }
-    TURN;
-    CHECK(semop(ids[0], rank == 0 ? &down : &up, 1) == 0);
-    TURN;
-    if (rank == 0) CHECK(semtimedop(ids[0], &down, 1, &span) == 0 && semtimedop(ids[0], &down, 1, &moment) == -1);
-    if (rank > 0) CHECK(usleep(1000) == 0 && semop(ids[0], &up, 1) == 0);
-    if (rank == 0) {
-        message.text[0] = 0;
-        for (i = 0; i < 3; i++) CHECK(msgrcv(ids[1], &message, 8, 1, 0) == 8 && !strcmp(message.text, "text"));
-    } else CHECK(msgsnd(ids[1], &message, 8, 0) == 0);
-    TURN;
-    if (rank == 0) mq_unlink(name), semctl(ids[0], 0, IPC_RMID), msgctl(ids[1], IPC_RMID, NULL);
-}
-
-/* Locks of an open file description that another rank holds (F_OFD_SETLK). */
-static void locks(const char *path) {
-    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int file = open(path, O_RDWR), i;
-    for (i = 0; i < 3; i++) {
-        all.l_type = F_WRLCK;
-        CHECK(fcntl(file, F_OFD_SETLKW, &all) == 0);
-        usleep(100);
-        all.l_type = F_UNLCK;
-        CHECK(fcntl(file, F_OFD_SETLK, &all) == 0);
-    }
-    TURN;
-}
-
 int main(int argc, char **argv) {
     char path[4096];
     int file;
@@ -240,8 +182,6 @@ int main(int argc, char **argv) {
     if (rank == 0) memset(memory, 0, sizeof *memory), prepare();
     TURN;
     objects();
-    queues();
-    locks(path);
     timed();
     watched(argv[1]);
     printf("rank %d: %d failures\n", rank, failures);

@@ -153,7 +153,12 @@ fn threads_of_a_program_may_crash_but_not_call_mpi() {
     let ran = run(program, "--nct 1,1,2", "thread_mpi");
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("MPI_Comm_size was called from a thread that is not its rank's main thread"),
+        ran.stderr.contains(
+            "MPI_Comm_size was called from a thread that is not its rank's main thread: ranks as fibers have \
+             MPI_THREAD_FUNNELED; for MPI_THREAD_SERIALIZED and MPI_THREAD_MULTIPLE, build the program with the compiler \
+             wrapper of Open MPI or MPICH and run it as built, with a process per rank: mpicc -o PROGRAM …, then mcpsim … \
+             ./PROGRAM"
+        ),
         "{}",
         ran.stderr
     );

@@ -80,12 +80,8 @@ int main(int argc, char **argv) {
         printf("%zu bytes\n", mallinfo2().uordblks);
     }
     if (is(argv, "figures")) printf("%d %zu\n", mallopt(M_MMAP_THRESHOLD, 1), mallinfo2().uordblks);
-    if (is(argv, "users")) {
-        int own = setuid(getuid()) + setgid(getgid()) + setreuid(-1, geteuid()) + setresgid(-1, -1, getegid());
-        int other = setuid(12345) + seteuid(12345) + setgid(12345) + setregid(12345, -1) + setgroups(0, 0);
-        other += (errno == EPERM ? 0 : 100) + (int)syscall(SYS_setuid, 12345) + chroot("/tmp");
-        printf("%d %d %d\n", own, other, getuid() == geteuid());
-    }
+    if (is(argv, "user") && setuid(12345)) printf("refused\n");
+    if (is(argv, "call") && syscall(SYS_setuid, 12345)) printf("refused\n");
     if (!is(argv, "left")) free(block);
     MPI_Finalize();
     return 0;

@@ -29,8 +29,8 @@ fn a_write_beside_a_block_or_to_a_freed_one_ends_the_rank_that_writes() {
         ("past", 4, format!("a write to 0x{{}}, 13 bytes past {block}, after MPI_Barrier")),
         ("read", 4, format!("a read of 0x{{}}, 31 bytes past {block}, after MPI_Barrier")),
         ("before", 4, format!("a write to 0x{{}}, 4000 bytes before {block}, after MPI_Barrier")),
-        ("twice", 1, format!("free at heap.c:89: {block}, which it freed by free at heap.c:36")),
-        ("inside", 1, format!("free at heap.c:89: byte 4 of {block}: expected the first byte")),
+        ("twice", 1, format!("free at heap.c:85: {block}, which it freed by free at heap.c:36")),
+        ("inside", 1, format!("free at heap.c:85: byte 4 of {block}: expected the first byte")),
         (
             "receive",
             4,
@@ -95,9 +95,16 @@ fn a_crash_that_may_come_of_the_shared_heap_says_so() {
 fn figures_of_the_heap_and_users_are_not_a_ranks() {
     let (refused, _) = ran("", "figures");
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
-    assert!(refused.stderr.contains("mallinfo2: all ranks share one heap"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("mallinfo2: ranks as fibers do not have this function"), "{}", refused.stderr);
     let (given, _) = ran("--check-heap", "figures");
     assert_eq!(given.stdout.lines().next(), Some("0 100"), "{}", given.stderr);
-    let (users, _) = ran("", "users");
-    assert_eq!(users.stdout.lines().next(), Some("0 -7 1"), "{}", users.stderr);
+    for (how, function) in [("user", "setuid"), ("call", "setuid")] {
+        let (ran, _) = ran("", how);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("{function}: ranks as fibers do not have this function")),
+            "{}",
+            ran.stderr
+        );
+    }
 }

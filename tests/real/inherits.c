@@ -4,15 +4,12 @@
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
 static int rank, failures;
 
 #define CHECK(what)                                                                                                   \
@@ -32,10 +29,9 @@ static int holds(const char *path, const char *expected) {
 }
 
 static void children(const char *path) {
-    char *words[] = {"sh", "-c", "echo spawned; echo wrong >&2", NULL}, line[100] = "";
-    int kept[] = {dup(0), dup(1), dup(2)}, file = open(path, O_CREAT | O_TRUNC | O_APPEND | O_RDWR, 0600), status;
+    char line[100] = "";
+    int kept[] = {dup(0), dup(1), dup(2)}, file = open(path, O_CREAT | O_TRUNC | O_APPEND | O_RDWR, 0600);
     FILE *pipe;
-    pid_t child;
     struct stat found;
     dup2(file, 1), dup2(file, 2);
     printf("printed\n"), fflush(stdout);
@@ -45,9 +41,8 @@ static void children(const char *path) {
     pipe = popen("echo heard; echo err >&2", "r");
     CHECK(fgets(line, sizeof line, pipe) && !strcmp(line, "heard\n"));
     pclose(pipe);
-    CHECK(posix_spawnp(&child, "sh", NULL, NULL, words, environ) == 0 && waitpid(child, &status, 0) == child);
     dup2(kept[1], 1), dup2(kept[2], 2);
-    CHECK(holds(path, "printed\nby system\nthrough cat\nerr\nspawned\nwrong\n"));
+    CHECK(holds(path, "printed\nby system\nthrough cat\nerr\n"));
     /* The closed stream has the lowest free descriptor, so open returns it. */
     close(0);
     CHECK(open(path, O_RDONLY) == 0 && read(0, line, 7) == 7 && !memcmp(line, "printed", 7));

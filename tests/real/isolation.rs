@@ -254,7 +254,7 @@ fn ranks_wait_for_each_other_at_what_processes_share() {
 }
 
 #[test]
-fn signals_alarms_and_ends_of_children_are_the_ranks_own() {
+fn signals_are_the_ranks_own() {
     assert_eq!(same("signals.c", "-pthread", "").len(), 4);
 }
 
@@ -298,12 +298,63 @@ fn ranks_that_wait_for_each_other_outside_of_mpi_are_named() {
 }
 
 #[test]
-fn a_rank_that_waits_for_a_signal_that_nobody_can_send_is_told() {
+fn functions_that_fibers_do_not_have_are_named_with_the_other_way_to_run_the_program() {
     for how in ["pause", "sigwait"] {
         let ran = outside(how);
         assert_eq!(ran.code, Some(1), "{how}: {}{}", ran.stdout, ran.stderr);
-        let expected = ": outside of MPI: it waits for a signal for ever: nobody can send one to a rank but itself, ";
-        assert!(ran.stderr.starts_with("error: rank 1 at ") && ran.stderr.contains(expected), "{how}: {}", ran.stderr);
+        let expected = format!(
+            ": {how}: ranks as fibers do not have this function of the C library; build the program with the compiler \
+             wrapper of Open MPI or MPICH and run it as built, with a process per rank: mpicc -o PROGRAM …, then mcpsim \
+             … ./PROGRAM\n"
+        );
+        assert!(ran.stderr.starts_with("error: rank 1 at ") && ran.stderr.contains(&expected), "{how}: {}", ran.stderr);
+    }
+    let directory = real::directory();
+    let program = directory.path().join("program");
+    real::compile(&real::file("tests/real/absent.c"), "", &program).unwrap_or_else(|why| panic!("{why}"));
+    for (how, function) in [
+        ("execl", "execl"),
+        ("call", "execveat"),
+        ("fork", "fork"),
+        ("zone", "a change of the time zone (TZ)"),
+        ("lock", "fcntl with a record lock"),
+    ] {
+        let ran = real::run(&program, "--nct 1,1,2", how);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{how}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&format!(": {function}: ranks as fibers do not have ")), "{how}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn processes_have_what_fibers_do_not_have() {
+    real::libraries();
+    for mpi in real::real_mpis() {
+        let directory = real::directory();
+        let here = directory.path().display().to_string();
+        let [program, other] = ["processes", "absent"].map(|name| directory.path().join(name));
+        mpi.compile_with(&real::file("tests/real/processes.c"), &program, "-pthread -lrt").unwrap();
+        let natively = mpi.run(&program, 4, &here);
+        let ran = real::run(&program, "--nct 1,2,2", &here);
+        for (what, ran) in [("natively", natively), ("under mcpsim", ran)] {
+            let mut lines: Vec<&str> = ran.stdout.lines().collect();
+            lines.sort_unstable();
+            let expected: Vec<String> = (0..4).map(|rank| format!("rank {rank}: 0 failures")).collect();
+            assert_eq!(
+                (ran.code, lines.as_slice()),
+                (Some(0), &expected.iter().map(String::as_str).collect::<Vec<_>>()[..]),
+                "{} {what}: {}",
+                mpi.name,
+                ran.stderr
+            );
+        }
+        mpi.compile(&real::file("tests/real/absent.c"), &other).unwrap();
+        for how in ["fork", "zone", "lock"] {
+            let ran = real::run(&other, "--nct 1,1,2", how);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{} {how}: {}", mpi.name, ran.stderr);
+        }
+        let ran = real::run(&other, "--nct 1,1,2", "execl");
+        // The end of one rank without MPI_Finalize may end the other before it prints.
+        assert!(ran.stdout.starts_with("another program\n"), "{}: {}", mpi.name, ran.stderr);
     }
 }
 
@@ -337,16 +388,9 @@ fn a_launcher_and_a_program_by_its_own_name_end_with_the_code_that_a_shell_expec
     if let Some(mpi) = open_mpi {
         mpi.compile(&source, &native).unwrap_or_else(|why| panic!("{why}"));
     }
-    for (how, code) in [
-        ("signal", 134),
-        ("abort", 9),
-        ("early", 3),
-        ("return", 4),
-        ("forgotten", 1),
-        ("without", 0),
-        ("exec", 7),
-        ("pipe", 141),
-    ] {
+    for (how, code) in
+        [("signal", 134), ("abort", 9), ("early", 3), ("return", 4), ("forgotten", 1), ("without", 0), ("pipe", 141)]
+    {
         let mut command = support::without_launcher(Command::new(&launcher), directory.path());
         let ran = real::limited(command.env_remove("MCPSIM_NCT").args(["-n", "2"]).arg(&program).arg(how));
         assert_eq!(ran.code, Some(code), "{how}: {}{}", ran.stdout, ran.stderr);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -101,7 +102,7 @@ static int waits(const char *how, const char *path, int rank) {
     return 1;
 }
 
-/* Rank 1 accesses objects of another rank. */
+/* Rank 1 accesses objects of another rank, or waits for a signal. */
 static void touches(const char *how, int rank) {
     sigset_t all;
     int number;
@@ -142,7 +143,7 @@ int main(int argc, char **argv) {
     sprintf(path, "%s/%s", argv[2], strcmp(how, "never") ? how : "none");
     if (rank == 0 && (!strcmp(how, "fifo") || !strcmp(how, "nobody"))) mkfifo(path, 0600);
     if (rank == 0 && !strcmp(how, "locked")) file = open(path, O_CREAT | O_RDWR, 0600);
-    if (file >= 0 && lockf(file, F_LOCK, 0)) return 9;
+    if (file >= 0 && flock(file, LOCK_EX)) return 9;
     if (rank == 0 && is_fifo) mkfifo(path, 0600);
     if (is_socket) {
         file = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -184,7 +185,7 @@ int main(int argc, char **argv) {
             file = open(path, O_RDONLY);
             if (read(file, &byte, 1) != 1 || byte != 'x') return 9;
         }
-        if (!strcmp(how, "locked") && lockf(open(path, O_RDWR), F_LOCK, 0)) return 9;
+        if (!strcmp(how, "locked") && flock(open(path, O_RDWR), LOCK_EX)) return 9;
         puts("found");
     } else if (strcmp(how, "never") && strcmp(how, "nobody") && strcmp(how, "locked")) {
         sleep(1);

@@ -73,17 +73,6 @@ fn programs_that_could_call_what_is_not_simulated_run_until_they_do() {
 }
 
 #[test]
-fn another_program_runs_in_the_ranks_place_and_ends_it() {
-    let Some(program) = program("absent.c", "") else { return };
-    for how in ["exec", "call"] {
-        let ran = run(&program, "--nct 1,1,2", how);
-        // As under a real MPI, the run ends although the rank has not called MPI_Finalize.
-        let (code, printed) = (ran.code, ran.stdout.as_str());
-        assert_eq!((code, printed), (Some(1), "another program\nanother program\n"), "{how}: {}", ran.stderr);
-    }
-}
-
-#[test]
 fn waits_with_deadlines_end_by_virtual_time() {
     let Some(program) = program("deadlines.c", "-O1 -pthread") else { return };
     for options in ["", "--compute skip", "--clock wall"] {
@@ -93,7 +82,7 @@ fn waits_with_deadlines_end_by_virtual_time() {
 }
 
 #[test]
-fn timers_go_off_in_a_rank_s_own_time_and_files_of_events_let_others_go_on() {
+fn files_of_timers_and_events_let_other_ranks_go_on() {
     let Some(program) = program("timers.c", "-O1 -pthread") else { return };
     for options in ["", "--compute skip", "--workers 2", "--clock wall"] {
         let ran = run(&program, &format!("--nct 3,1,1 {options}"), "");

@@ -18,13 +18,12 @@ macro_rules! sources {
 }
 
 /// Sources of the start object and the support archive.
-pub(super) const SOURCES: [(&str, &str); 25] = sources![
+pub(super) const SOURCES: [(&str, &str); 24] = sources![
     "start.c",
     "own.h",
     "assert.c",
     "dprintf.c",
     "error.c",
-    "exec.c",
     "gamma.c",
     "getopt.c",
     "name.c",

@@ -130,6 +130,10 @@ impl fmt::Display for ImageError {
     }
 }
 
+/// Advice for programs that need what ranks as fibers do not have.
+pub const AS_BUILT: &str = "build the program with the compiler wrapper of Open MPI or MPICH and run it as built, with a \
+    process per rank: mpicc -o PROGRAM …, then mcpsim … ./PROGRAM";
+
 /// Advice for programs that mcpsim cannot run, such as Fortran programs, python3, or executables without sources.
 pub(super) const RECORD: &str = "; or record it as it is, under its own MPI: mcpsim trace lib --mpicc mpicc, then \
     mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so PROGRAM, and predict the trace";
@@ -189,7 +193,11 @@ impl fmt::Display for FileFault {
                 if symbols.len() > 8 {
                     write!(f, " and {} more", symbols.len() - 8)?;
                 }
-                Ok(())
+                let is_mpi = |name: &String| name.starts_with("MPI_") || name.starts_with("PMPI_");
+                match symbols.iter().any(is_mpi) {
+                    true => write!(f, "; ranks as fibers lack functions beyond MPI-3.1: {AS_BUILT}"),
+                    false => Ok(()),
+                }
             }
             FileFault::Mappings { needed, limit, greatest } => write!(
                 f,

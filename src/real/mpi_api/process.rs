@@ -20,6 +20,7 @@ use super::handles::{HandleKind, HandleTable};
 use super::request::Request;
 use super::types::Types;
 use super::window::{self, Windows};
+use crate::loader::AS_BUILT;
 use crate::process::job::{MOST_COMMS, fatal};
 use crate::process::{ComparedArguments, Interface, Process, ProgramMemory, RankStage, current_as};
 use mcpsim_core::mpi::Group;
@@ -174,7 +175,7 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
 fn no_rank(name: &str) -> ! {
     let what = format!(
         "{name} was called from a thread that is not its rank's main thread: \
-         expected calls of MPI from the main thread only (MPI_THREAD_FUNNELED)"
+         ranks as fibers have MPI_THREAD_FUNNELED; for MPI_THREAD_SERIALIZED and MPI_THREAD_MULTIPLE, {AS_BUILT}"
     );
     fatal(&what, None)
 }

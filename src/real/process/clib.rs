@@ -5,8 +5,7 @@
 //! process. On threads that a program starts, the clock functions return the real time.
 #![allow(unsafe_code)]
 
-mod alarms;
-mod allocation;
+mod affinity;
 mod by_number;
 mod children;
 mod cwd_umask;
@@ -14,7 +13,6 @@ mod deadlines;
 mod descriptors;
 mod end;
 mod environment;
-mod exec;
 mod files;
 mod floats;
 mod futex;
@@ -28,17 +26,14 @@ mod names;
 mod output;
 mod pending;
 mod poll;
-mod reap;
+mod refused;
 mod rlimits;
-mod scheduling;
 mod shared_sync;
 mod signals;
 mod streams;
 mod teams;
 mod threads;
 mod time;
-mod users;
-mod zones;
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -63,18 +58,15 @@ pub use threads::threads_were_started;
 pub use time::EPOCH_SECONDS;
 
 /// Tables of the replacement functions in the submodules of `clib`.
-const FUNCTIONS: [&[NamedFunction]; 35] = [
-    alarms::FUNCTIONS,
+const FUNCTIONS: [&[NamedFunction]; 30] = [
+    affinity::FUNCTIONS,
     call_tree::FUNCTIONS,
-    allocation::FUNCTIONS,
-    shared_sync::FUNCTIONS,
     by_number::FUNCTIONS,
     children::FUNCTIONS,
     deadlines::FUNCTIONS,
     descriptors::FUNCTIONS,
     end::FUNCTIONS,
     environment::FUNCTIONS,
-    exec::FUNCTIONS,
     files::FUNCTIONS,
     floats::FUNCTIONS,
     identity::FUNCTIONS,
@@ -87,18 +79,16 @@ const FUNCTIONS: [&[NamedFunction]; 35] = [
     output::FUNCTIONS,
     pending::FUNCTIONS,
     cwd_umask::FUNCTIONS,
-    reap::FUNCTIONS,
+    refused::FUNCTIONS,
+    shared_sync::FUNCTIONS,
     rlimits::FUNCTIONS,
     sample::FUNCTIONS,
-    scheduling::FUNCTIONS,
     poll::FUNCTIONS,
     signals::FUNCTIONS,
     streams::FUNCTIONS,
     teams::FUNCTIONS,
     threads::FUNCTIONS,
     time::FUNCTIONS,
-    users::FUNCTIONS,
-    zones::FUNCTIONS,
 ];
 
 /// Returns the address of the replacement of the C library function `name`.
@@ -126,10 +116,7 @@ pub struct Variables {
     /// True if the rank has changed its working directory, umask or locale.
     surroundings: Cell<bool>,
     pipes: children::Pipes,
-    children: reap::Children,
-    limits: rlimits::RankLimits,
-    scheduling: scheduling::Scheduling,
-    zones: zones::Zones,
+    affinity: affinity::Affinity,
     keys: keys::Keys,
     waits: files::Waits,
     data_end: mappings::Break,
@@ -160,20 +147,7 @@ impl Variables {
 }
 
 /// Names of C library variables that exist once per rank.
-pub const VARIABLES: [&str; 12] = [
-    "stdin",
-    "stdout",
-    "stderr",
-    "environ",
-    "__environ",
-    "_environ",
-    "tzname",
-    "__tzname",
-    "timezone",
-    "__timezone",
-    "daylight",
-    "__daylight",
-];
+pub const VARIABLES: [&str; 6] = ["stdin", "stdout", "stderr", "environ", "__environ", "_environ"];
 
 /// Returns the address of the C library variable `name` of the rank `p`.
 pub fn data(p: &Process, name: &str) -> Option<usize> {
@@ -182,9 +156,6 @@ pub fn data(p: &Process, name: &str) -> Option<usize> {
         "stdout" => Some(p.variables.streams.address(1)),
         "stderr" => Some(p.variables.streams.address(2)),
         "environ" | "__environ" | "_environ" => Some(p.variables.environment.address()),
-        "tzname" | "__tzname" | "timezone" | "__timezone" | "daylight" | "__daylight" => {
-            Some(p.variables.zones.address(name))
-        }
         _ => None,
     }
 }

@@ -1,12 +1,12 @@
-//! Children of programs: they get the rank's environment, as they get its working directory.
+//! Commands that a rank starts with `system` and `popen`. They get its environment, directory and streams.
 #![allow(unsafe_code)]
 
 use std::cell::RefCell;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use super::{environment, error, flush, identity, reap, streams};
+use super::{environment, error, flush, identity, streams};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, current};
 
@@ -14,21 +14,20 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("system", Function(system as *const ())),
     ("popen", Function(popen as *const ())),
     ("pclose", Function(pclose as *const ())),
-    ("posix_spawn", Function(spawn as *const ())),
-    ("posix_spawnp", Function(spawn_by_path as *const ())),
 ];
 
 /// Streams of `popen` with the processes behind them.
 pub type Pipes = RefCell<Vec<(*mut libc::FILE, libc::pid_t)>>;
 
-pub(super) type Words = *const *mut c_char;
+type Words = *const *mut c_char;
+type Actions = *const libc::posix_spawn_file_actions_t;
 
 unsafe extern "C" {
     static environ: Words;
 }
 
 /// What a child finds in its environment if nothing else is said.
-pub(super) fn inherited() -> Words {
+fn inherited() -> Words {
     // SAFETY: the variable of the C library is only read.
     current().map_or_else(|| unsafe { environ }, |p| environment(p).cast_const())
 }
@@ -99,13 +98,27 @@ fn empty(list: Words) -> Words {
     if list.is_null() { NOTHING.0.as_ptr() } else { list }
 }
 
+/// Waits for the end of a child and returns its status.
+fn until_end(child: libc::pid_t) -> c_int {
+    let mut status = 0;
+    // SAFETY: the status is written to; the location is the thread's own.
+    unsafe {
+        while libc::waitpid(child, &mut status, 0) < 0 {
+            if *libc::__errno_location() != libc::EINTR {
+                return -1;
+            }
+        }
+    }
+    status
+}
+
 unsafe extern "C" fn system(command: *const c_char) -> c_int {
     if command.is_null() {
         return 1;
     }
     // SAFETY: the caller's string.
     match unsafe { shell(command, |_| ()) } {
-        Ok(child) => reap::until_end(child),
+        Ok(child) => until_end(child),
         Err(number) => error(number),
     }
 }
@@ -141,7 +154,6 @@ unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut 
         match (child, current()) {
             (Ok(child), Some(p)) if !file.is_null() => {
                 p.variables.pipes.borrow_mut().push((file, child));
-                reap::started(child);
             }
             _ => {
                 libc::close(mine);
@@ -162,77 +174,5 @@ unsafe extern "C" fn pclose(file: *mut libc::FILE) -> c_int {
     let Some(child) = child else { return error(libc::ECHILD) };
     // SAFETY: the caller's stream.
     unsafe { libc::fclose(file) };
-    reap::until_end(child)
-}
-
-type Actions = *const libc::posix_spawn_file_actions_t;
-type Attributes = *const libc::posix_spawnattr_t;
-
-pub(super) unsafe extern "C" fn spawn(
-    child: *mut libc::pid_t,
-    path: *const c_char,
-    actions: Actions,
-    attributes: Attributes,
-    words: Words,
-    environment: Words,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        own_streams(actions, |actions| {
-            known(child, |child| libc::posix_spawn(child, path, actions, attributes, words, empty(environment)))
-        })
-    }
-}
-
-/// A child has the rank's streams, unless the program says itself what it is to have.
-unsafe fn own_streams<T>(actions: Actions, start: impl FnOnce(Actions) -> T) -> T {
-    if !actions.is_null() {
-        return start(actions);
-    }
-    // SAFETY: nothing is added.
-    unsafe { with_streams(|_| (), start) }
-}
-
-/// Starts a process by `start` and keeps its number, which the caller may not want to know.
-unsafe fn known(child: *mut libc::pid_t, start: impl FnOnce(*mut libc::pid_t) -> c_int) -> c_int {
-    let mut number = 0;
-    let result = start(&mut number);
-    if result == 0 {
-        reap::started(number);
-        if !child.is_null() {
-            // SAFETY: the caller's.
-            unsafe { *child = number };
-        }
-    }
-    result
-}
-
-/// The file is looked for where the rank's PATH says.
-pub(super) unsafe extern "C" fn spawn_by_path(
-    child: *mut libc::pid_t,
-    file: *const c_char,
-    actions: Actions,
-    attributes: Attributes,
-    words: Words,
-    environment: Words,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        let name = CStr::from_ptr(file).to_bytes();
-        let path = super::environment::value(c"PATH");
-        let (Some(path), false) = (path, name.contains(&b'/')) else {
-            return own_streams(actions, |actions| {
-                known(child, |child| libc::posix_spawnp(child, file, actions, attributes, words, empty(environment)))
-            });
-        };
-        for directory in path.to_bytes().split(|&byte| byte == b':') {
-            let directory = if directory.is_empty() { b"." } else { directory };
-            let candidate = [directory, b"/", name, b"\0"].concat();
-            let candidate: *const c_char = candidate.as_ptr().cast::<c_void>().cast();
-            if libc::access(candidate, libc::X_OK) == 0 {
-                return spawn(child, candidate, actions, attributes, words, environment);
-            }
-        }
-        libc::ENOENT
-    }
+    until_end(child)
 }

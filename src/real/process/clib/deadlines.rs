@@ -7,7 +7,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::shared_sync::{Shared, alone, look_again, until_over};
+use super::shared_sync::{Shared, look_again, until_over};
+use super::threads::alone;
 use super::time::{EPOCH, length, pass, read, span, timespec};
 use crate::process::current;
 use crate::process::{Function, NamedFunction};

@@ -6,13 +6,14 @@
 //! programs go round the C library.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
+use std::ffi::{c_int, c_long, c_uint, c_void};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 use super::futex::futex;
-use super::{children, end, exec, identity, pending, scheduling, shared_sync, streams, users};
+use super::refused::check_system_call;
+use super::{affinity, end, identity, pending, shared_sync, streams};
 use crate::process::{Function, NamedFunction, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -114,29 +115,23 @@ unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: us
             libc::SYS_getpid => identity::number(p).into(),
             libc::SYS_gettid => identity::number(p).into(),
             libc::SYS_sched_getaffinity if first == 0 || first == identity::number(p) => {
-                let done = scheduling::sched_getaffinity(first, b, c as *mut libc::cpu_set_t);
+                let done = affinity::sched_getaffinity(first, b, c as *mut libc::cpu_set_t);
                 // The system call gives the size of the kernel's sets.
                 if done == 0 { b.min(size_of::<libc::cpu_set_t>()) as c_long } else { done.into() }
             }
             libc::SYS_sched_setaffinity if first == 0 || first == identity::number(p) => {
-                scheduling::sched_setaffinity(first, b, c as *const libc::cpu_set_t).into()
+                affinity::sched_setaffinity(first, b, c as *const libc::cpu_set_t).into()
             }
             libc::SYS_sched_yield => shared_sync::sched_yield().into(),
             libc::SYS_getppid => p.job.numbers.parent.into(),
             libc::SYS_kill => pending::kill(first, second).into(),
             libc::SYS_tgkill if identity::is_ours(p, first) => pending::kill(first, c as c_int).into(),
             libc::SYS_exit | libc::SYS_exit_group => end::exit_now(first),
-            libc::SYS_fork | libc::SYS_vfork => end::no_fork().into(),
-            libc::SYS_execve => exec::execve(a as *const c_char, b as children::Words, c as children::Words).into(),
-            libc::SYS_execveat => {
-                let (words, variables) = (c as children::Words, d as children::Words);
-                exec::execveat(first, b as *const c_char, words, variables, e as c_int).into()
-            }
             libc::SYS_futex => futex([a, b, c, d, e, f]).unwrap_or_else(|| system_call(number, a, b, c, d, e, f)),
-            _ => match users::system_call(number, [a, b, c].map(|word| word as u32)) {
-                Some(result) => result.into(),
-                None => system_call(number, a, b, c, d, e, f),
-            },
+            _ => {
+                check_system_call(number);
+                system_call(number, a, b, c, d, e, f)
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use std::arch::naked_asm;
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
 
-use super::{error, keys, signals};
+use super::{keys, signals};
 use crate::process::crash;
 use crate::process::job;
 use crate::process::program::{end, leave};
@@ -26,9 +26,6 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_exit", Function(pthread_exit as *const ())),
     ("thrd_exit", Function(thrd_exit as *const ())),
     ("pthread_cancel", Function(pthread_cancel as *const ())),
-    ("fork", Function(no_fork as *const ())),
-    ("vfork", Function(no_fork as *const ())),
-    ("daemon", Function(no_fork as *const ())),
 ];
 
 /// What `quick_exit` calls, the last first. `__cxa_at_quick_exit` has no argument for it either.
@@ -134,9 +131,4 @@ extern "C" fn leave_thread() {
         let last = end(p, 0);
         p.call_done(last);
     }
-}
-
-/// A copy of the process would be one of the simulator with all its ranks.
-pub(super) unsafe extern "C" fn no_fork() -> c_int {
-    error(libc::ENOSYS)
 }

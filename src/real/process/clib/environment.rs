@@ -3,9 +3,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 
 use super::error;
+use super::refused::refuse;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current};
 
@@ -79,8 +81,10 @@ impl Environment {
         self.environ.set(list.as_mut_ptr());
     }
 
-    /// Makes `entry` that of `name`.
+    /// Makes `entry` that of `name`. The C library has one time zone for all ranks.
     unsafe fn put(&self, name: &[u8], entry: *mut c_char) {
+        // SAFETY: `entry` is the caller's string.
+        check_zone(name, || unsafe { CStr::from_ptr(entry) }.to_bytes().get(b"TZ=".len()..));
         // SAFETY: as for `find`.
         unsafe {
             let known = self.find(name);
@@ -89,6 +93,13 @@ impl Environment {
                 None => list.push(entry),
             });
         }
+    }
+}
+
+/// Ends the rank if the change of the variable `name` to `value` is a change of the time zone of the process.
+fn check_zone<'a>(name: &[u8], value: impl FnOnce() -> Option<&'a [u8]>) {
+    if name == b"TZ" && std::env::var_os("TZ").as_ref().map(|zone| zone.as_bytes()) != value() {
+        refuse("a change of the time zone (TZ)");
     }
 }
 
@@ -184,6 +195,7 @@ unsafe extern "C" fn unsetenv(name: *const c_char) -> c_int {
         match named(name) {
             Ok((p, name)) => {
                 let environment = &p.variables.environment;
+                check_zone(name, || None);
                 while let Some((index, _)) = environment.find(name) {
                     environment.change(|list| _ = list.remove(index));
                 }

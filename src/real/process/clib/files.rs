@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::input::{has_writer, open_awaited};
 use super::streams::lowest;
-use super::{error, identity, rlimits};
+use super::{error, identity};
 use crate::process::job::Stream;
 use crate::process::{Function, NamedFunction, Process, current};
 use mcpsim_core::rank::{Call, FailureKind};
@@ -183,7 +183,7 @@ unsafe fn meaning(path: *const c_char) -> Meaning {
         return Meaning::Same;
     }
     let name = || p.program().arguments[0].to_bytes().rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-    let short = || rlimits::own_name(p).unwrap_or_else(|| name()[..name().len().min(15)].to_vec());
+    let short = || name()[..name().len().min(15)].to_vec();
     match rest {
         b"/exe" => Meaning::Link(program(p)),
         b"/cmdline" => {

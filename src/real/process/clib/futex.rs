@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::error;
 use super::files::{pause_at_most, wait_is_endless};
-use super::shared_sync::alone;
+use super::threads::alone;
 use super::time::{length, read, span};
 use crate::process::Process;
 use mcpsim_core::units::SimSpan;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_long, c_uint};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use super::{error, rlimits};
+use super::error;
 use crate::process::{Function, NamedFunction};
 use crate::process::{Process, current, put_text};
 
@@ -13,6 +13,7 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("getpid", Function(getpid as *const ())),
     ("__getpid", Function(getpid as *const ())),
     ("getppid", Function(getppid as *const ())),
+    ("gettid", Function(gettid as *const ())),
     ("gethostname", Function(gethostname as *const ())),
     ("uname", Function(uname as *const ())),
     ("sched_getcpu", Function(sched_getcpu as *const ())),
@@ -87,6 +88,12 @@ unsafe extern "C" fn getppid() -> c_int {
     current().map_or_else(|| unsafe { libc::getppid() }, |p| p.job.numbers.parent)
 }
 
+/// The rank's main thread has the number of its process.
+unsafe extern "C" fn gettid() -> c_int {
+    // SAFETY: always succeeds.
+    current().map_or_else(|| unsafe { libc::gettid() }, number)
+}
+
 unsafe extern "C" fn gethostname(to: *mut c_char, room: usize) -> c_int {
     // SAFETY: the caller's buffer has so much room.
     unsafe {
@@ -149,7 +156,6 @@ unsafe extern "C" fn sysconf(name: c_int) -> c_long {
     unsafe {
         match name {
             libc::_SC_NPROCESSORS_ONLN | libc::_SC_NPROCESSORS_CONF => c_long::from(cores()),
-            libc::_SC_OPEN_MAX => current().and_then(rlimits::files).unwrap_or_else(|| libc::sysconf(name)),
             _ => libc::sysconf(name),
         }
     }

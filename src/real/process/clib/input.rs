@@ -10,9 +10,8 @@ use std::time::Duration;
 
 use super::files::{pause, unanswered, wait_is_endless};
 use super::output::write_all;
-use super::reap::has_children;
-use super::shared_sync::alone;
 use super::streams::{StreamFunctions, actual, fopencookie};
+use super::threads::alone;
 use super::time::{length, pass};
 use crate::process::{Function, NamedFunction, Process, current};
 
@@ -74,7 +73,7 @@ pub(super) fn awaited(descriptor: c_int, side: Side) -> Option<String> {
         }
         _ => {
             // A thread of the program or a child may do it too, in the host's time.
-            alone().filter(|p| !has_children(p))?;
+            alone().filter(|p| p.variables.pipes.borrow().is_empty())?;
             match name.to_str()? {
                 "anon_inode:inotify" => Some(format!("somebody to touch what it watches (inotify {descriptor})")),
                 "anon_inode:[eventfd]" if side == Side::Read => {

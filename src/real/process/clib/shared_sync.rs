@@ -1,16 +1,15 @@
 //! Waiting for each other at what processes share besides files: semaphores, locks, conditions and barriers in shared
-//! memory, queues of messages; until a deadline, see [`super::deadlines`]. A rank that would wait in the system would
+//! memory; until a deadline, see [`super::deadlines`]. A rank that would wait in the system would
 //! keep its host thread, and with it the ranks that it waits for. In programs with threads of their own all of this is
 //! left to the C library.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::files::{pause, pause_at_most, unanswered_until, wait_is_endless, yielded};
-use super::time::{left_of_day, length, span};
-use super::{error, threads_were_started};
+use super::threads::{alone, threads_were_started};
 use crate::process::{Function, NamedFunction, Process, current};
 use mcpsim_core::units::SimSpan;
 
@@ -23,23 +22,10 @@ pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_cond_wait", Function(pthread_cond_wait as *const ())),
     ("pthread_barrier_wait", Function(pthread_barrier_wait as *const ())),
     ("pthread_barrier_destroy", Function(pthread_barrier_destroy as *const ())),
-    ("mq_receive", Function(mq_receive as *const ())),
-    ("mq_send", Function(mq_send as *const ())),
-    ("mq_timedreceive", Function(mq_timedreceive as *const ())),
-    ("mq_timedsend", Function(mq_timedsend as *const ())),
-    ("semop", Function(semop as *const ())),
-    ("semtimedop", Function(semtimedop as *const ())),
-    ("msgrcv", Function(msgrcv as *const ())),
-    ("msgsnd", Function(msgsnd as *const ())),
     ("sched_yield", Function(sched_yield as *const ())),
     ("thrd_yield", Function(sched_yield as *const ())),
     ("pthread_yield", Function(sched_yield as *const ())),
 ];
-
-/// The rank, if nobody but another rank can end its wait.
-pub(super) fn alone<'a>() -> Option<&'a Process> {
-    current().filter(|_| !threads_were_started())
-}
 
 /// The number of the C library's last error.
 fn number() -> c_int {
@@ -261,158 +247,6 @@ unsafe extern "C" fn pthread_barrier_destroy(object: *mut libc::pthread_barrier_
             return 0;
         }
         libc::pthread_barrier_destroy(object)
-    }
-}
-
-/// A deadline that is over: what would wait fails with ETIMEDOUT instead.
-const OVER: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-
-unsafe extern "C" fn mq_receive(
-    queue: libc::mqd_t,
-    to: *mut libc::c_char,
-    room: usize,
-    priority: *mut c_uint,
-) -> isize {
-    // SAFETY: the caller's.
-    unsafe {
-        let Some(p) = alone() else { return libc::mq_receive(queue, to, room, priority) };
-        until(p, "a message in a queue (mq_receive)", || {
-            let length = libc::mq_timedreceive(queue, to, room, priority, &OVER);
-            (length >= 0 || number() != libc::ETIMEDOUT).then_some(length)
-        })
-    }
-}
-
-unsafe extern "C" fn mq_send(queue: libc::mqd_t, from: *const libc::c_char, length: usize, priority: c_uint) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        let Some(p) = alone() else { return libc::mq_send(queue, from, length, priority) };
-        until(p, "room in a queue of messages (mq_send)", || {
-            let done = libc::mq_timedsend(queue, from, length, priority, &OVER);
-            (done == 0 || number() != libc::ETIMEDOUT).then_some(done)
-        })
-    }
-}
-
-/// How long a rank that waits until `deadline`, of the time of day, waits; none if it is no deadline.
-unsafe fn until_deadline(deadline: *const libc::timespec) -> Option<SimSpan> {
-    // SAFETY: the caller's.
-    let deadline = length(unsafe { *deadline.as_ref()? })?;
-    Some(span(left_of_day(deadline)))
-}
-
-unsafe extern "C" fn mq_timedreceive(
-    queue: libc::mqd_t,
-    to: *mut libc::c_char,
-    room: usize,
-    priority: *mut c_uint,
-    deadline: *const libc::timespec,
-) -> isize {
-    // SAFETY: the caller's.
-    unsafe {
-        let (Some(p), Some(limit)) = (alone(), until_deadline(deadline)) else {
-            return libc::mq_timedreceive(queue, to, room, priority, deadline);
-        };
-        let received = until_over(p, limit, || {
-            let length = libc::mq_timedreceive(queue, to, room, priority, &OVER);
-            (length >= 0 || number() != libc::ETIMEDOUT).then_some(length)
-        });
-        received.unwrap_or_else(|| error(libc::ETIMEDOUT) as isize)
-    }
-}
-
-unsafe extern "C" fn mq_timedsend(
-    queue: libc::mqd_t,
-    from: *const libc::c_char,
-    length: usize,
-    priority: c_uint,
-    deadline: *const libc::timespec,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        let (Some(p), Some(limit)) = (alone(), until_deadline(deadline)) else {
-            return libc::mq_timedsend(queue, from, length, priority, deadline);
-        };
-        let sent = until_over(p, limit, || {
-            let done = libc::mq_timedsend(queue, from, length, priority, &OVER);
-            (done == 0 || number() != libc::ETIMEDOUT).then_some(done)
-        });
-        sent.unwrap_or_else(|| error(libc::ETIMEDOUT))
-    }
-}
-
-unsafe extern "C" {
-    #[link_name = "semtimedop"]
-    fn system_semtimedop(set: c_int, operations: *mut libc::sembuf, count: usize, time: *const libc::timespec)
-    -> c_int;
-}
-
-unsafe extern "C" fn semtimedop(
-    set: c_int,
-    operations: *mut libc::sembuf,
-    count: usize,
-    time: *const libc::timespec,
-) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        let Some(stated) = time.as_ref() else { return semop(set, operations, count) };
-        let quick = alone().and_then(|p| Some((p, span(length(*stated)?), without_wait(operations, count)?)));
-        let Some((p, limit, quick)) = quick else { return system_semtimedop(set, operations, count, time) };
-        let done = until_over(p, limit, || {
-            let done = libc::semop(set, quick.as_ptr().cast_mut(), count);
-            (done == 0 || number() != libc::EAGAIN).then_some(done)
-        });
-        done.unwrap_or_else(|| error(libc::EAGAIN))
-    }
-}
-
-/// The operations in a form that does not wait; none if they do not anyway.
-unsafe fn without_wait(operations: *mut libc::sembuf, count: usize) -> Option<Vec<libc::sembuf>> {
-    const NO_WAIT: i16 = libc::IPC_NOWAIT as i16;
-    if operations.is_null() || count == 0 {
-        return None;
-    }
-    // SAFETY: the caller's list.
-    let list = unsafe { std::slice::from_raw_parts(operations, count) };
-    let waits = list.iter().all(|operation| operation.sem_flg & NO_WAIT == 0);
-    waits.then(|| list.iter().map(|one| libc::sembuf { sem_flg: one.sem_flg | NO_WAIT, ..*one }).collect())
-}
-
-unsafe extern "C" fn semop(set: c_int, operations: *mut libc::sembuf, count: usize) -> c_int {
-    // SAFETY: the caller's list.
-    unsafe {
-        let quick = alone().and_then(|p| Some((p, without_wait(operations, count)?)));
-        let Some((p, quick)) = quick else { return libc::semop(set, operations, count) };
-        until(p, "semaphores of System V (semop)", || {
-            let done = libc::semop(set, quick.as_ptr().cast_mut(), count);
-            (done == 0 || number() != libc::EAGAIN).then_some(done)
-        })
-    }
-}
-
-unsafe extern "C" fn msgrcv(queue: c_int, to: *mut c_void, room: usize, kind: c_long, flags: c_int) -> isize {
-    // SAFETY: the caller's.
-    unsafe {
-        let Some(p) = alone().filter(|_| flags & libc::IPC_NOWAIT == 0) else {
-            return libc::msgrcv(queue, to, room, kind, flags);
-        };
-        until(p, "a message in a queue (msgrcv)", || {
-            let length = libc::msgrcv(queue, to, room, kind, flags | libc::IPC_NOWAIT);
-            (length >= 0 || number() != libc::ENOMSG).then_some(length)
-        })
-    }
-}
-
-unsafe extern "C" fn msgsnd(queue: c_int, from: *const c_void, length: usize, flags: c_int) -> c_int {
-    // SAFETY: the caller's.
-    unsafe {
-        let Some(p) = alone().filter(|_| flags & libc::IPC_NOWAIT == 0) else {
-            return libc::msgsnd(queue, from, length, flags);
-        };
-        until(p, "room in a queue of messages (msgsnd)", || {
-            let done = libc::msgsnd(queue, from, length, flags | libc::IPC_NOWAIT);
-            (done == 0 || number() != libc::EAGAIN).then_some(done)
-        })
     }
 }
 

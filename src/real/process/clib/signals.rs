@@ -172,12 +172,6 @@ unsafe extern "C" fn sigmask(how: c_int, new: *const libc::sigset_t, old: *mut l
     0
 }
 
-/// Whether the program has a handler of its own for a signal.
-pub(super) fn is_handled(p: &Process, number: c_int) -> bool {
-    let action = p.variables.signals.actions.borrow().get(&number).map(|action| action.sa_sigaction);
-    action.is_some_and(|handler| handler != libc::SIG_DFL && handler != libc::SIG_IGN)
-}
-
 /// Calls the rank's handler of a signal, which came by `code` with `value`; whether there is one, or the signal is to be
 /// ignored.
 pub fn deliver(p: &Process, number: c_int, code: c_int, value: usize) -> bool {

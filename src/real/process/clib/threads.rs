@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::process::{Function, NamedFunction, crash, current};
+use crate::process::{Function, NamedFunction, Process, crash, current};
 
 pub const FUNCTIONS: &[NamedFunction] = &[
     ("pthread_create", Function(pthread_create as *const ())),
@@ -25,6 +25,11 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 /// Whether programs have started threads, which nobody ends with a rank.
 pub fn threads_were_started() -> bool {
     STARTED.load(Ordering::Relaxed)
+}
+
+/// The rank, if nobody but another rank can end its wait.
+pub(super) fn alone<'a>() -> Option<&'a Process> {
+    current().filter(|_| !threads_were_started())
 }
 
 /// What a thread runs.

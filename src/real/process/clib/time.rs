@@ -7,9 +7,8 @@ use std::ffi::{c_double, c_int, c_long, c_short, c_ushort, c_void};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::{error, pending};
-use crate::process::current;
-use crate::process::{Function, NamedFunction};
+use super::error;
+use crate::process::{Function, NamedFunction, current};
 use mcpsim_core::units::SimSpan;
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -68,11 +67,6 @@ pub(super) fn timespec(ns: u64) -> libc::timespec {
 
 fn timeval(ns: u64) -> libc::timeval {
     libc::timeval { tv_sec: (ns / SECOND) as libc::time_t, tv_usec: (ns % SECOND / 1000) as libc::suseconds_t }
-}
-
-/// How long it is until `deadline`, a time of day; nothing if that is over.
-pub(super) fn left_of_day(deadline: Duration) -> Duration {
-    deadline.saturating_sub(Duration::from_nanos(time_of_day()))
 }
 
 /// What a clock shows, ns; none if there is no such clock.
@@ -210,44 +204,32 @@ pub(super) fn pass(time: Duration) {
     }
 }
 
-/// As [`pass`], unless the rank's alarm comes before: what is left of the time.
-fn pass_until_alarm(time: Duration) -> Duration {
-    match current().filter(|p| pending::may_wake(p)) {
-        Some(p) => {
-            let left = pending::sleep_of(p, span(time));
-            p.start_timer();
-            Duration::from_nanos(left.as_ps() / 1000)
-        }
-        None => {
-            pass(time);
-            Duration::ZERO
-        }
-    }
-}
-
 unsafe extern "C" fn sleep(seconds: u32) -> u32 {
-    let left = pass_until_alarm(Duration::from_secs(seconds.into()));
-    left.as_secs() as u32 + u32::from(left.subsec_nanos() >= 500_000_000)
+    pass(Duration::from_secs(seconds.into()));
+    0
 }
 
 unsafe extern "C" fn usleep(microseconds: u32) -> c_int {
-    interrupted(pass_until_alarm(Duration::from_micros(microseconds.into())))
+    pass(Duration::from_micros(microseconds.into()));
+    0
 }
 
-/// The result of a sleep of which so much is left.
-fn interrupted(left: Duration) -> c_int {
-    if left.is_zero() { 0 } else { error(libc::EINTR) }
+/// Sets the remaining time of a sleep that nothing interrupts.
+unsafe fn nothing_left(left: *mut libc::timespec) {
+    if !left.is_null() {
+        // SAFETY: the caller's.
+        unsafe { *left = timespec(0) };
+    }
 }
 
 unsafe extern "C" fn nanosleep(time: *const libc::timespec, left: *mut libc::timespec) -> c_int {
     // SAFETY: the caller's.
-    let Some(time) = length(unsafe { *time }) else { return error(libc::EINVAL) };
-    let rest = pass_until_alarm(time);
-    if !left.is_null() {
-        // SAFETY: the caller's.
-        unsafe { *left = timespec(rest.as_nanos() as u64) };
+    unsafe {
+        let Some(time) = length(*time) else { return error(libc::EINVAL) };
+        pass(time);
+        nothing_left(left);
     }
-    interrupted(rest)
+    0
 }
 
 unsafe extern "C" fn clock_nanosleep(
@@ -259,10 +241,10 @@ unsafe extern "C" fn clock_nanosleep(
     // SAFETY: the caller's.
     let (Some(time), Some(now)) = (length(unsafe { *time }), read(clock)) else { return libc::EINVAL };
     let is_absolute = flags & libc::TIMER_ABSTIME != 0;
-    let rest = pass_until_alarm(if is_absolute { time.saturating_sub(Duration::from_nanos(now)) } else { time });
-    if !is_absolute && !left.is_null() {
+    pass(if is_absolute { time.saturating_sub(Duration::from_nanos(now)) } else { time });
+    if !is_absolute {
         // SAFETY: the caller's.
-        unsafe { *left = timespec(rest.as_nanos() as u64) };
+        unsafe { nothing_left(left) };
     }
-    if rest.is_zero() { 0 } else { libc::EINTR }
+    0
 }
