@@ -25,8 +25,6 @@ mod isolation;
 mod languages;
 #[path = "real/mistakes.rs"]
 mod mistakes;
-#[path = "real/openmp.rs"]
-mod openmp;
 #[path = "real/profiles.rs"]
 mod profiles;
 #[path = "real/programs.rs"]

@@ -8,6 +8,7 @@ mod ahead;
 mod ask;
 mod buffer;
 mod call;
+mod data;
 mod describe;
 mod fiber;
 mod forward;
@@ -20,10 +21,11 @@ pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
 pub use ask::{Immediate, Simulator};
 pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{
-    COMPLETE, Call, CollectiveEntry, Completion, Context, Data, FailureKind, Message, Pattern, Payload, Program,
+    COMPLETE, Call, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, Payload, Program,
     ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, THREAD_WAIT, Tag,
     TagPattern, Which,
 };
+pub use data::{Data, Loan};
 pub use describe::{CallSite, Called, Describe};
 pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap, mappings_per_stack};
 pub use matcher::{Envelope, Matcher};

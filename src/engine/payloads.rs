@@ -59,12 +59,12 @@ mod tests {
     fn data_are_given_back_once_and_slots_are_used_again() {
         let mut payloads = Payloads::default();
         assert_eq!(payloads.put(None), PayloadSlot::NONE);
-        let one = payloads.put(Some(Box::new(vec![1])));
-        let two = payloads.put(Some(Box::new(vec![2])));
-        assert_eq!(payloads.take(one), Some(Box::new(vec![1])));
-        assert_eq!(payloads.put(Some(Box::new(vec![3]))), one);
-        assert_eq!(payloads.take(two), Some(Box::new(vec![2])));
-        assert_eq!(payloads.take(one), Some(Box::new(vec![3])));
+        let one = payloads.put(Some(vec![1].into()));
+        let two = payloads.put(Some(vec![2].into()));
+        assert_eq!(payloads.take(one), Some(vec![1].into()));
+        assert_eq!(payloads.put(Some(vec![3].into())), one);
+        assert_eq!(payloads.take(two), Some(vec![2].into()));
+        assert_eq!(payloads.take(one), Some(vec![3].into()));
         assert_eq!(payloads.take(PayloadSlot::NONE), None);
     }
 }

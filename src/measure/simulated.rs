@@ -245,7 +245,7 @@ impl Simulated<'_> {
     pub fn tell(&mut self, to: Rank, values: &[f64]) {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let size = Bytes::new(bytes.len() as u64);
-        let message = Message { size, payload: Some(Box::new(bytes)), ..message(to, 0, TOLD, SendMode::Buffered) };
+        let message = Message { size, payload: Some(bytes.into()), ..message(to, 0, TOLD, SendMode::Buffered) };
         self.call(Call::Send(message), |_| ());
     }
 

@@ -11,7 +11,6 @@ mod clocks;
 mod end;
 mod identity;
 mod next;
-mod openmp;
 mod soname;
 mod threads;
 mod variables;

@@ -18,7 +18,6 @@ mod connection;
 mod crashed;
 mod foreign;
 mod fork;
-mod futex;
 mod gate;
 mod launch;
 mod memory;

@@ -94,7 +94,8 @@ pub(super) fn simulate(
     // program code sequentially. A rank that runs ahead is in a later call than the call that the engine processes, so
     // profiles of MPI calls prevent running ahead.
     let details = settings.details;
-    let ahead = (processes.count() > 1 || simulation.workers() > 1) && !details.functions && !details.sites;
+    let workers = simulation.workers();
+    let ahead = (processes.count() > 1 || workers > 1) && !details.functions && !details.sites;
     // The cost of copies depends on whether caches contain the buffers, in this run or in a replay of the run's trace.
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let main = file;
@@ -122,7 +123,7 @@ pub(super) fn simulate(
         let output = Box::new(Printed(console.clone()));
         let memory = MemoryShares::new(&platform, &sites);
         let share = |rank: Rank| memory.part(sites[rank as usize]);
-        let started = process::Started { numbers, states_buffers };
+        let started = process::Started { numbers, states_buffers, lends: processes.count() == 1 && workers == 1 };
         let options = settings.job.clone();
         Ok(Job::new(programs, platform.clone(), sites.clone(), share, started, options, output))
     };

@@ -138,3 +138,17 @@ fn long_messages_without_data_take_the_same_time() {
     assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
     assert!(wrong.stderr.contains("expected all, none or a size such as \"1 KiB\""), "{}", wrong.stderr);
 }
+
+/// Programs change a send buffer as soon as the send completes. Messages refer to send buffers only before.
+#[test]
+fn messages_have_the_data_of_the_time_of_their_sends() {
+    let directory = real::directory();
+    let program = directory.path().join("lends");
+    real::compile(&real::file("tests/real/lends.c"), "-O1", &program).unwrap();
+    for (seed, options) in [(1, "--nct 3,1,2"), (2, "--nct 6,1,1"), (3, "--nct 1,2,3"), (4, "--nct 2,1,3")] {
+        let ran = real::run(&program, options, &format!("{seed} 40"));
+        let told = real::told(options, &ran);
+        assert!(ran.code == Some(0) && ran.stdout.matches(": 0 wrong").count() == 6, "{told}");
+        real::is_the_same_on_workers(&program, options, &format!("{seed} 40")).unwrap();
+    }
+}

@@ -289,7 +289,7 @@ impl Program for Script {
                     Call::Test { requests: self.requests.iter().copied().collect(), which: Which::All, poll }
                 }
                 Do::Ask(to, size, tag) => {
-                    let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
+                    let payload = Some(vec![self.rank as u8; size as usize].into());
                     Call::Send(Message { context: SERVICE, payload, ..self.message(to, size, tag, SendMode::Standard) })
                 }
                 Do::Idle(span) => Call::Idle(ns(span)),
@@ -327,7 +327,7 @@ impl Program for Script {
         // messages on the host is undefined.
         self.log.lock().unwrap().push((self.rank, u32::MAX, Saw::Served(at, from, size.get())));
         let answer = |to, context, tag, size| {
-            let payload = Some(Box::new(vec![self.rank as u8; size as usize]));
+            let payload = Some(vec![self.rank as u8; size as usize].into());
             Message { context, payload, ..self.message(to, size, tag, SendMode::Standard) }
         };
         answers.extend(match tag {

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 use super::ahead::Doorbell;
 use super::ask::Simulator;
 use super::buffer::{Buffer, DataBlock, MemoryBlock};
+use super::data::Data;
 use super::describe::Describe;
 use crate::platform::Method;
 use crate::units::{Bytes, SimSpan, SimTime};
@@ -45,9 +46,6 @@ pub const THREAD_WAIT: Tag = Tag::MAX - 1;
 
 /// Data of a message; `None` for messages of described programs.
 pub type Payload = Option<Data>;
-
-/// Data of a message in a separate allocation, because messages are moved often and most messages have no data.
-pub type Data = Box<Vec<u8>>;
 
 /// Completion mode of a send (MPI-3.1, section 3.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,7 +19,7 @@ fn batch(to: u32, from: u32, time: u64) -> Batch {
     let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::default());
     let path = paths.put(Path { compute: SimSpan::from_ps(u64::from(to)), ..Path::default() });
     batch.push(event(to, from, time, PayloadSlot::NONE, paths.share(path)), &mut payloads, &mut paths);
-    let data = payloads.put(Some(Box::new(vec![to as u8, from as u8])));
+    let data = payloads.put(Some(vec![to as u8, from as u8].into()));
     batch.push(event(to, from, time, data, path), &mut payloads, &mut paths);
     batch
 }
@@ -59,7 +59,9 @@ fn every_batch_gets_to_its_worker_in_its_round_and_all_agree() {
                     let expected = (0..workers).flat_map(|from| [(me, from, round); 2]);
                     assert!(from.eq(expected));
                     let data = |event: &Event| match event.body {
-                        EventKind::Departure { message, .. } => payloads.take(message.payload).map(|data| *data),
+                        EventKind::Departure { message, .. } => {
+                            payloads.take(message.payload).map(|data| data.into_vec())
+                        }
                         _ => None,
                     };
                     let expected = (0..workers as u8).flat_map(|from| [None, Some(vec![me as u8, from])]);

@@ -62,7 +62,7 @@ impl Simulated<'_> {
         let payload = asked.map(|asked| {
             let mut payload = asked.to_le_bytes().to_vec();
             payload.resize(bytes as usize, 0);
-            Box::new(payload)
+            payload.into()
         });
         let message = Message { context: SERVICE, payload, ..message(to, bytes, tag, SendMode::Buffered) };
         self.call(Call::Send(message), |_| ());

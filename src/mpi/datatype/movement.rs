@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 
 use std::ops::Range;
+use std::ptr::NonNull;
 
 use super::Datatype;
 use super::plan::PlanNode;
@@ -26,6 +27,15 @@ impl Datatype {
     #[inline]
     pub fn piece(&self, count: usize) -> Option<isize> {
         if self.dense || count == 1 { self.run } else { None }
+    }
+
+    /// Returns the memory of the data of `count` items at address `base`, if the data are contiguous in memory, in the
+    /// order of the type map, and there are data.
+    #[inline]
+    pub fn in_one_piece(&self, base: *const u8, count: usize) -> Option<NonNull<[u8]>> {
+        let start = NonNull::new(base.cast_mut().wrapping_offset(self.piece(count)?))?;
+        let size = self.packed_size(count);
+        (size > 0).then(|| NonNull::slice_from_raw_parts(start, size))
     }
 
     /// Appends the packed form of the `count` items at address `base` to `out`.

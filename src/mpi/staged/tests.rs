@@ -48,7 +48,7 @@ impl Mover for Adder {
     }
     fn read(&mut self, layout: &BlockLayout, piece: Piece) -> Payload {
         let items = self.items(layout, piece);
-        (!items.is_empty()).then(|| Box::new(items.into_iter().flat_map(u64::to_le_bytes).collect()))
+        (!items.is_empty()).then(|| items.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>().into())
     }
     fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
         let Some(data) = payload else { return };

@@ -94,7 +94,7 @@ impl BoxReader {
                 let length = self.u64();
                 let bytes = self.bytes(length);
                 let mut data = payloads::buffer(bytes.len());
-                data.extend_from_slice(bytes);
+                data.bytes_mut().extend_from_slice(bytes);
                 Some(data)
             }
         }

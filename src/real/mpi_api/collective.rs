@@ -167,12 +167,21 @@ impl CollectivePlan {
         self
     }
 
+    /// Lets messages refer to the buffers of the collective. The program does not change the buffers of a blocking
+    /// collective.
+    fn lending(mut self, p: &MpiProcess) -> Self {
+        if let CollectivePlan::Part(part) = &mut self {
+            part.mover.lends = p.job.lends;
+        }
+        self
+    }
+
     /// Executes the collective in the main task of the rank.
     ///
     /// # Errors
     /// MPI errors of the collective, such as truncated messages.
     pub fn block(self, p: &MpiProcess) -> MpiResult {
-        self.limited(p).block_with_data(p)
+        self.limited(p).lending(p).block_with_data(p)
     }
 
     /// Executes the collective like [`CollectivePlan::block`]. All its messages carry data, because mcpsim itself needs

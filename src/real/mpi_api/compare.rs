@@ -70,7 +70,7 @@ impl MpiProcess {
 /// Appends the type signature of a message to the data of the message.
 #[cold]
 pub fn sign(data: &mut Data, datatype: &Datatype, count: usize) {
-    Signature::new(datatype, count).encode(data);
+    Signature::new(datatype, count).encode(data.bytes_mut());
 }
 
 /// Compares the type signature of a message with the signature of the receive. In the message, the type signature

@@ -111,6 +111,11 @@ impl<T> HandleTable<T> {
         Some(object)
     }
 
+    /// Iterates over all MPI objects of the table for changes.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().flatten()
+    }
+
     /// Iterates over all MPI objects of the table with their handles.
     pub fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
         let handle = |index: usize| FIRST_USER + (index << KIND_BITS | self.kind as usize);

@@ -1,9 +1,11 @@
 //! Pool of buffers for message data. The pool exists because allocating a short buffer costs more than copying the
 //! data, and new memory for long buffers causes page faults.
+#![allow(unsafe_code)]
 
 use std::cell::RefCell;
+use std::ptr::NonNull;
 
-use mcpsim_core::rank::{Data, Payload};
+use mcpsim_core::rank::{Data, Loan, Payload};
 
 /// Maximum size in bytes of message buffers in the first size class.
 const SHORT: usize = 4096;
@@ -17,7 +19,7 @@ const MOST_KEPT: usize = 4096;
 const MOST_BYTES: usize = 64 << 20;
 
 thread_local! {
-    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0 }) };
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0, empty: Vec::new() }) };
 }
 
 /// Pool of message buffers of a host thread.
@@ -25,6 +27,8 @@ struct Kept {
     classes: [Vec<Data>; CLASSES],
     /// Total size in bytes of the long message buffers in the pool.
     bytes: usize,
+    /// Message buffers without memory for data, for messages whose senders lend their buffers.
+    empty: Vec<Data>,
 }
 
 /// Calls `body` with the pool of the host thread. Returns the default value at the end of the thread, when it has no pool.
@@ -56,17 +60,17 @@ pub fn buffer(size: usize) -> Data {
     });
     match kept {
         Some(mut buffer) => {
-            buffer.reserve(size);
+            buffer.bytes_mut().reserve(size);
             buffer
         }
-        None => Box::new(Vec::with_capacity(size)),
+        None => Vec::with_capacity(size).into(),
     }
 }
 
 #[inline(never)]
 fn long_buffer(size: usize) -> Data {
     if size > LONGEST_KEPT {
-        return Box::new(Vec::with_capacity(size));
+        return Vec::with_capacity(size).into();
     }
     let class = class_for(size);
     let kept = with_pool(|kept| {
@@ -74,19 +78,19 @@ fn long_buffer(size: usize) -> Data {
         kept.bytes -= long(buffer.capacity());
         Some(buffer)
     });
-    kept.unwrap_or_else(|| Box::new(Vec::with_capacity(SHORT << class)))
+    kept.unwrap_or_else(|| Vec::with_capacity(SHORT << class).into())
 }
 
 /// Returns the buffer of a consumed message to the pool.
 #[inline]
 pub fn done(payload: Payload) {
-    let Some(mut data) = payload else { return };
-    data.clear();
+    let Some(data) = payload else { return };
+    let Some(data) = data.recycle() else { return };
     if data.capacity() > SHORT {
         return long_done(data);
     }
     with_pool(|kept| {
-        let short = &mut kept.classes[0];
+        let short = if data.capacity() == 0 { &mut kept.empty } else { &mut kept.classes[0] };
         if short.len() < MOST_KEPT {
             short.push(data);
         }
@@ -98,6 +102,34 @@ fn long_done(data: Data) {
     if data.capacity() <= LONGEST_KEPT {
         with_pool(|kept| kept.keep(data));
     }
+}
+
+/// Least size in bytes of a message whose sender lends its buffer. The data of a shorter message are copied faster than
+/// a loan begins and ends.
+pub const LEAST_LENT: usize = 512;
+
+/// Returns the data of a message that refers to `buffer` until the loan ends.
+///
+/// # Safety
+/// `buffer` is valid and does not change until the loan ends, and one thread runs all ranks.
+#[inline(never)]
+pub unsafe fn lend(buffer: NonNull<[u8]>) -> (Data, Loan) {
+    let empty = with_pool(|kept| kept.empty.pop());
+    let mut data = empty.unwrap_or_else(|| Vec::new().into());
+    // SAFETY: the caller guarantees that the buffer does not change during the loan.
+    let loan = unsafe { data.lend(buffer) };
+    (data, loan)
+}
+
+/// Ends a loan. A message that its receiver has not taken gets a copy of the data.
+#[inline(never)]
+pub fn end(loan: Loan) {
+    let rest = loan.end(|size| {
+        #[cfg(test)]
+        tests::COPIED.set(tests::COPIED.get() + 1);
+        buffer(size)
+    });
+    done(rest);
 }
 
 impl Kept {
@@ -130,7 +162,14 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// Number of messages that were copied at the end of a loan.
+        pub static COPIED: Cell<u64> = const { Cell::new(0) };
+    }
 
     fn kept() -> (usize, usize) {
         KEPT.with_borrow(|kept| (kept.classes.iter().map(Vec::len).sum(), kept.bytes))
@@ -140,14 +179,14 @@ mod tests {
     fn a_buffer_comes_back_empty_and_a_very_long_one_goes() {
         for size in [8, SHORT, SHORT + 1, 3 * SHORT, 4 * SHORT, LONGEST_KEPT] {
             let mut data = buffer(size);
-            data.extend_from_slice(&[1; 8]);
+            data.bytes_mut().extend_from_slice(&[1; 8]);
             let at = data.as_ptr();
             done(Some(data));
             let again = buffer(size);
             assert!(again.is_empty() && again.as_ptr() == at && again.capacity() >= size, "{size}");
             assert_eq!(kept(), (0, 0));
         }
-        done(Some(Box::new(Vec::with_capacity(LONGEST_KEPT + 1))));
+        done(Some(Vec::with_capacity(LONGEST_KEPT + 1).into()));
         done(None);
         assert_eq!(kept(), (0, 0));
         assert!(buffer(2 * LONGEST_KEPT).capacity() >= 2 * LONGEST_KEPT);
@@ -155,12 +194,30 @@ mod tests {
 
     #[test]
     fn a_buffer_made_elsewhere_serves_what_fits() {
-        done(Some(Box::new(Vec::with_capacity(3 * SHORT - 1))));
-        done(Some(Box::new(Vec::with_capacity(SHORT + 1))));
+        done(Some(Vec::with_capacity(3 * SHORT - 1).into()));
+        done(Some(Vec::with_capacity(SHORT + 1).into()));
         assert!(buffer(2 * SHORT).capacity() >= 2 * SHORT);
         assert!(buffer(2 * SHORT + 1).capacity() > 2 * SHORT);
         assert!(buffer(SHORT).capacity() >= SHORT);
         assert_eq!(kept(), (0, 0));
+    }
+
+    #[test]
+    fn only_messages_that_outlive_their_loans_are_copied() {
+        let bytes = [7; LEAST_LENT];
+        // SAFETY: the bytes do not change, and the test has one thread.
+        let lend = || unsafe { lend(NonNull::from(&bytes)) };
+        let (data, loan) = lend();
+        let (other, second) = lend();
+        assert_eq!((data.as_ptr(), &data[..]), (bytes.as_ptr(), &bytes[..]));
+        done(Some(data));
+        end(loan);
+        assert_eq!((COPIED.get(), KEPT.with_borrow(|kept| kept.empty.len())), (0, 1));
+        end(second);
+        assert_eq!((COPIED.get(), KEPT.with_borrow(|kept| kept.empty.len())), (1, 2));
+        assert!(other.as_ptr() != bytes.as_ptr() && other[..] == bytes);
+        done(Some(other));
+        assert_eq!((kept(), lend().0.as_ptr()), ((1, 0), bytes.as_ptr()));
     }
 
     #[test]

@@ -150,6 +150,7 @@ unsafe impl Interface for MpiProcess {
 
     fn ended(&self) -> ProgramMemory {
         self.detach_collectives();
+        self.end_loans();
         if self.needs_memory() { ProgramMemory::Needed } else { ProgramMemory::Free }
     }
 }
@@ -227,8 +228,14 @@ impl MpiProcess {
             self.delete_attributes(comm.handle, list)?;
         }
         self.detach_collectives();
+        self.end_loans();
         self.report_leaks();
         Ok(())
+    }
+
+    /// Ends the loans of the program's buffers to messages of sends that the program has not completed.
+    fn end_loans(&self) {
+        self.requests.borrow_mut().values_mut().for_each(Request::end_loan);
     }
 
     /// Returns the communicator of `handle`.
@@ -298,6 +305,6 @@ impl MpiProcess {
 
     /// Returns the message payload that contains the bytes `data`.
     pub fn payload(&self, data: Vec<u8>) -> Payload {
-        (!data.is_empty()).then(|| Box::new(data))
+        (!data.is_empty()).then(|| data.into())
     }
 }

@@ -13,7 +13,7 @@ use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
 use mcpsim_core::mpi::abi::{self, Status};
 use mcpsim_core::mpi::datatype::Datatype;
-use mcpsim_core::rank::{Completion, Message, Pattern, Payload, RequestId};
+use mcpsim_core::rank::{Completion, Loan, Message, Pattern, Payload, RequestId, SendMode};
 
 /// An MPI request of a rank.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Request {
     pub persistent: Option<Box<Persistent>>,
     /// True if the operation was started and has not completed. Requests that are not persistent are always active.
     pub active: bool,
+    /// Loan of the program's buffer to the message of a send.
+    pub loan: Option<Loan>,
 }
 
 /// Operation that an MPI request represents.
@@ -58,14 +60,7 @@ pub struct ReceiveBuffer {
 #[derive(Clone, Debug)]
 pub enum Persistent {
     /// A persistent send, created with MPI_Send_init or the function of another send mode.
-    Send {
-        buffer: *const u8,
-        count: usize,
-        datatype: DatatypeRef,
-        to: i32,
-        tag: c_int,
-        mode: mcpsim_core::rank::SendMode,
-    },
+    Send { buffer: *const u8, count: usize, datatype: DatatypeRef, to: i32, tag: c_int, mode: SendMode },
     /// A persistent receive, created with MPI_Recv_init.
     Recv { target: ReceiveBuffer, pattern: Option<Pattern> },
 }
@@ -110,7 +105,15 @@ pub unsafe fn put_status(to: *mut Status, status: Status) {
 impl Request {
     /// Creates an active request for an operation on the communicator `comm`.
     pub fn new(engine: RequestId, operation: Operation, comm: Rc<Comm>) -> Self {
-        Request { engine, operation, comm, persistent: None, active: true }
+        Request { engine, operation, comm, persistent: None, active: true, loan: None }
+    }
+}
+
+impl Request {
+    /// Ends the loan of the program's buffer, because the send completes or the program may change the buffer.
+    #[inline(always)]
+    pub fn end_loan(&mut self) {
+        self.loan.take().into_iter().for_each(payloads::end);
     }
 }
 
@@ -170,8 +173,49 @@ pub unsafe fn packed(p: &MpiProcess, buffer: *const u8, (datatype, count): (&Dat
     }
     let mut data = payloads::buffer(size);
     // SAFETY: the caller guarantees that the buffer holds `count` items.
-    unsafe { datatype.pack(buffer, count, &mut data) };
+    unsafe { datatype.pack(buffer, count, data.bytes_mut()) };
     Some(data)
+}
+
+/// Returns the data of a message of `count` items of `datatype`. The message refers to the program's buffer until the
+/// returned loan ends, or contains a copy.
+///
+/// # Safety
+/// `buffer` holds `count` items of the datatype, which do not change until the loan ends.
+#[inline(always)]
+pub unsafe fn offered(
+    p: &MpiProcess,
+    buffer: *const u8,
+    (datatype, count): (&Datatype, usize),
+    mode: SendMode,
+) -> (Payload, Option<Loan>) {
+    let size = datatype.size() * count;
+    if size >= payloads::LEAST_LENT && p.job.lends {
+        // SAFETY: the caller makes the same guarantees.
+        return unsafe { lent(p, buffer, (datatype, count), mode) };
+    }
+    // SAFETY: the caller guarantees that the buffer holds `count` items.
+    (unsafe { packed(p, buffer, (datatype, count)) }, None)
+}
+
+#[inline(never)]
+unsafe fn lent(
+    p: &MpiProcess,
+    buffer: *const u8,
+    (datatype, count): (&Datatype, usize),
+    mode: SendMode,
+) -> (Payload, Option<Loan>) {
+    let has_data = (datatype.size() * count) as u64 <= p.job.options.most_data.get();
+    match datatype.in_one_piece(buffer, count) {
+        Some(memory) if has_data && mode != SendMode::Buffered => {
+            // SAFETY: the caller guarantees that the items do not change during the loan. Jobs lend buffers only if one
+            // thread runs all ranks.
+            let (data, loan) = unsafe { payloads::lend(memory) };
+            (Some(data), Some(loan))
+        }
+        // SAFETY: the caller guarantees that the buffer holds `count` items.
+        _ => (unsafe { packed(p, buffer, (datatype, count)) }, None),
+    }
 }
 
 /// Creates a message from the rank `p` to the rank `to`. The message contains `count` items of `datatype` from the
@@ -183,7 +227,7 @@ pub fn message_to(
     (comm, tag): (&Comm, c_int),
     (mut payload, buffer): (Payload, *const u8),
     (datatype, count): (&Datatype, usize),
-    mode: mcpsim_core::rank::SendMode,
+    mode: SendMode,
 ) -> Message {
     let size = datatype.size() * count;
     if p.job.options.checks.calls

@@ -79,6 +79,8 @@ pub struct Started {
     pub numbers: ProcessNumbers,
     /// True if simulated messages contain the identifiers of their buffers.
     pub states_buffers: bool,
+    /// True if messages may refer to buffers of their senders, because one thread runs all ranks in one process.
+    pub lends: bool,
 }
 
 /// Selects the standard-mode sends that may complete before the matching receive is posted.
@@ -187,6 +189,8 @@ pub struct Job {
     pub numbers: ProcessNumbers,
     /// True if simulated messages contain the identifiers of their buffers.
     pub states_buffers: bool,
+    /// True if messages may refer to buffers of their senders, because one thread runs all ranks in one process.
+    pub lends: bool,
     /// Options of the run for compiled programs.
     pub options: JobOptions,
     /// Destination of the output that ranks print.
@@ -264,7 +268,7 @@ impl Job {
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> MemoryPart,
-        Started { numbers, states_buffers }: Started,
+        Started { numbers, states_buffers, lends }: Started,
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
@@ -288,6 +292,8 @@ impl Job {
             sites,
             numbers,
             states_buffers,
+            // The checks compare signatures that follow the data, and guard freed memory.
+            lends: lends && !options.checks.calls && !options.checks.heap,
             options,
             output,
             timer_overhead,

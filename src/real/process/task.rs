@@ -1,9 +1,7 @@
 //! Tasks of a rank: the main program and threads with clocks of their own, which share the cores of the rank.
 
-use super::job::ComputeMode;
 use super::polling::Polls;
 use super::rank::Process;
-use super::timer::Timer;
 use mcpsim_core::rank::{Call, FiberHandle, Requests, Which};
 use mcpsim_core::units::{SimSpan, SimTime};
 
@@ -32,21 +30,6 @@ impl Default for TaskContext {
 }
 
 impl Process {
-    /// Notes that the current host thread has waited for the simulator or for another thread.
-    #[inline]
-    pub fn has_waited(&self) {
-        if self.job.options.compute == ComputeMode::Measure {
-            Timer::has_waited();
-        }
-    }
-
-    /// Subtracts `ns`, a cost of the simulation, from the measured time of the current block.
-    pub fn discount(&self, ns: u64) {
-        if self.job.options.compute == ComputeMode::Measure {
-            self.timer.discount(ns);
-        }
-    }
-
     /// Exchanges the state of the task that has run and that of the task that runs now.
     pub fn exchange_context(&self, other: &mut TaskContext) {
         other.handle = self.handle.replace(other.handle);

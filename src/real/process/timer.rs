@@ -132,18 +132,6 @@ impl Timer {
         self.is_crowded.get()
     }
 
-    /// Notes that the current host thread has waited. The next block starts with a reading of the CPU time.
-    pub fn has_waited() {
-        BOTH.set(Reading { wall: 0, cpu: 0 });
-    }
-
-    /// Subtracts `ns` from the time of the current local execution block, at most to 0.
-    pub fn discount(&self, ns: u64) {
-        if self.is_running() {
-            self.started.set(self.started.get() + ns);
-        }
-    }
-
     /// Ends the current local execution block, which is not measured.
     pub fn abandon(&self) {
         self.started.set(0);
@@ -245,7 +233,7 @@ pub(super) fn cpu_time_of(thread: i32) -> Option<u64> {
 
 /// Returns the wall time in ns. The returned wall time is never 0.
 #[inline]
-pub fn wall() -> u64 {
+pub(super) fn wall() -> u64 {
     read(libc::CLOCK_MONOTONIC).max(1)
 }
 
@@ -319,37 +307,6 @@ mod tests {
             std::thread::sleep(nap);
             timer.stop();
             assert_eq!(timer.take() >= nap.as_nanos() as u64, slept, "{clock:?}");
-        }
-    }
-
-    #[test]
-    fn a_discount_shortens_one_block_at_most_to_nothing() {
-        let timer = Timer::new(HostClock::Wall, 0);
-        timer.discount(1);
-        timer.start();
-        timer.discount(u64::MAX / 4);
-        timer.stop();
-        assert_eq!(timer.take(), 0);
-        timer.start();
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        timer.stop();
-        assert!(timer.take() >= 1_000_000);
-    }
-
-    #[test]
-    fn a_wait_before_a_block_is_not_part_of_the_block() {
-        let timer = Timer::new(HostClock::Cpu, 0);
-        for _ in 0..100 {
-            std::thread::sleep(std::time::Duration::from_micros(20));
-            Timer::has_waited();
-            timer.start();
-            let cpu = read(libc::CLOCK_THREAD_CPUTIME_ID);
-            let mut value = 1u64;
-            while read(libc::CLOCK_THREAD_CPUTIME_ID) - cpu < 2 * SHORT {
-                value = std::hint::black_box(value.wrapping_mul(3));
-            }
-            timer.stop();
-            assert!(timer.take() >= 2 * SHORT);
         }
     }
 

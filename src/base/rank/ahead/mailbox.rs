@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::super::call::{Completion, Context, Data, Pattern, Payload, Rank, Source, TagPattern};
+use super::super::call::{Completion, Context, Pattern, Payload, Rank, Source, TagPattern};
+use super::super::data::Data;
 use super::CARRIED;
 use super::mailboxes::EarlyMessage;
 
@@ -53,8 +54,8 @@ impl Mailbox {
     /// message's data.
     pub fn ticket(&mut self) -> (u64, Data) {
         self.sent += 1;
-        let mut ticket = self.spare.pop().unwrap_or_else(|| Box::new(Vec::with_capacity(8)));
-        ticket.extend_from_slice(&self.sent.to_le_bytes());
+        let mut ticket = self.spare.pop().unwrap_or_else(|| Data::from(Vec::with_capacity(8)));
+        ticket.bytes_mut().extend_from_slice(&self.sent.to_le_bytes());
         (self.sent, ticket)
     }
 
@@ -62,7 +63,7 @@ impl Mailbox {
     pub fn redeem(&mut self, ticket: Data) -> u64 {
         let mut ticket = ticket;
         let number = u64::from_le_bytes(ticket[..].try_into().expect("a ticket of eight bytes"));
-        ticket.clear();
+        ticket.bytes_mut().clear();
         self.spare.push(ticket);
         number
     }
@@ -222,26 +223,19 @@ mod tests {
 
     /// Early message of rank 1 with sequence number `number`.
     fn message(number: u64, tag: u32) -> EarlyMessage {
-        EarlyMessage {
-            source: 1,
-            context: 0,
-            tag,
-            size: Bytes::new(8),
-            number,
-            data: Some(Box::new(vec![number as u8])),
-        }
+        EarlyMessage { source: 1, context: 0, tag, size: Bytes::new(8), number, data: Some(vec![number as u8].into()) }
     }
 
     /// Completion of a receive by the engine. The receive got the message of rank 1 with sequence number `number`.
     fn completion(number: u64, cancelled: bool) -> Completion {
-        let payload = (!cancelled).then(|| Box::new(number.to_le_bytes().to_vec()));
+        let payload = (!cancelled).then(|| Data::from(number.to_le_bytes().to_vec()));
         Completion { index: 0, source: 1, tag: 0, size: Bytes::new(8), payload, cancelled }
     }
 
     fn finished(mailbox: &mut Mailbox, receive: ReceiveId, number: u64) -> Vec<u8> {
         let mut completion = completion(number, false);
         mailbox.finish(receive, &mut completion);
-        *completion.payload.expect("data")
+        completion.payload.expect("data").into_vec()
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::rank::call::{Data, SendMode, Source, TagPattern};
+use crate::rank::Data;
+use crate::rank::call::{SendMode, Source, TagPattern};
 
 /// A program that sends `messages` messages to itself, receives them, and counts the messages.
 struct Talker {
@@ -28,7 +29,7 @@ impl Program for Talker {
             assert_eq!(data[..], (call - self.messages - 1).to_le_bytes());
         }
         if call < self.messages {
-            let payload = Some(Box::new(call.to_le_bytes().to_vec()));
+            let payload = Some(call.to_le_bytes().to_vec().into());
             let (size, mode) = (Bytes::new(4), SendMode::Buffered);
             Call::Send(Message { to: 0, context: 0, tag: 3, size, mode, payload, buffer: Default::default() })
         } else if call < 2 * self.messages {

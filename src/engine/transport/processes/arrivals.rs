@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use super::network::{HostNetwork, HostRequest, MOST};
 use super::wire::Package;
+use mcpsim_base::rank::Data;
 
 /// Packages that arrive with two tags: one tag for the package, and one for the large data of the package.
 pub struct Arrivals {
@@ -42,9 +43,9 @@ impl Arrivals {
             // Later packages of the same source have not yet posted receives for their large data, so each package
             // receives its own large data.
             first.is_open = true;
-            first.package.large = first.package.sizes().into_iter().map(|size| Box::new(vec![0; size])).collect();
+            first.package.large = first.package.sizes().into_iter().map(|size| Data::from(vec![0; size])).collect();
             for data in &mut first.package.large {
-                first.requests.extend(receive_all(network, data, first.from, self.tags[1]));
+                first.requests.extend(receive_all(network, data.bytes_mut(), first.from, self.tags[1]));
             }
             if !first.is_here() {
                 return None;

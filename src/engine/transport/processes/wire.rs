@@ -68,7 +68,7 @@ impl Package {
     /// Creates a package with printed output of ranks, for host process 0.
     pub fn printed(printed: Vec<u8>) -> Package {
         let mut package = Package::to(SCREEN);
-        package.large.push(Box::new(printed));
+        package.large.push(printed.into());
         package.close();
         package
     }
@@ -104,7 +104,7 @@ impl Package {
             let (to, source, context, tag, size, number, near) = head;
             let data = match near {
                 Near::None => None,
-                Near::Here(data) => Some(Box::new(data.to_vec())),
+                Near::Here(data) => Some(data.to_vec().into()),
                 Near::Behind => Some(large.next().expect(EXPECT)),
             };
             take(to, EarlyMessage { source, context, tag, size, number, data });
@@ -158,7 +158,7 @@ impl Package {
             if has_data(&mut event) {
                 let (data, behind) = postcard::take_from_bytes::<Option<&[u8]>>(rest).expect(EXPECT);
                 rest = behind;
-                let data = data.map_or_else(|| large.next().expect(EXPECT), |data| Box::new(data.to_vec()));
+                let data = data.map_or_else(|| large.next().expect(EXPECT), |data| data.to_vec().into());
                 incoming.payloads.push(Some(data));
             }
             incoming.events.push(event);
@@ -200,7 +200,7 @@ pub fn pack(batch: &mut Batch, thread: u32, mut send: impl FnMut(Package)) {
         }
         if has_data(&mut event) {
             let data = data.next().flatten().expect("the data of every event that has some");
-            let near = (data.len() < LARGE).then_some(data.as_slice());
+            let near = (data.len() < LARGE).then_some(&data[..]);
             bytes = postcard::to_extend(&near, bytes).expect("a vector takes everything");
             if near.is_none() {
                 package.large.push(data);
@@ -251,7 +251,7 @@ mod tests {
         let mut expected = Vec::new();
         for number in 0..100u64 {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number / 4 % 5) as usize];
-            let data = (number % 8 == 0).then(|| Box::new(vec![number as u8; size]));
+            let data = (number % 8 == 0).then(|| vec![number as u8; size]);
             let path = Path { compute: SimSpan::from_ps(number), ..Path::default() };
             let origin = ClockPoint { rank: 1, serial: number as u32, time: SimTime::NEVER };
             let without = event(number, PayloadSlot::NONE, PathSlot::NONE);
@@ -262,7 +262,7 @@ mod tests {
             let slot = paths.put(path);
             paths.set_origin(slot, origin);
             paths.set_charges(slot, charges);
-            batch.push(event(number, payloads.put(data), slot), &mut payloads, &mut paths);
+            batch.push(event(number, payloads.put(data.map(Data::from)), slot), &mut payloads, &mut paths);
         }
         let news = FlowUpdate::FirstLevel { resource: 1 << 60, number: 1, level: 7, told: 8 };
         batch.news.push(news);
@@ -283,7 +283,7 @@ mod tests {
             let origin = paths.origin(path).unwrap();
             let charges = paths.charges(path).unwrap();
             let text = format!("{event:?} {:?} {origin:?} {charges:?}", paths.get(path));
-            (text, slot.and_then(|slot| payloads.take(slot)))
+            (text, slot.and_then(|slot| payloads.take(slot)).map(Data::into_vec))
         });
         assert!(found.eq(expected));
     }
@@ -292,7 +292,7 @@ mod tests {
     fn letters_arrive_as_they_were_sent_large_ones_too() {
         let message = |number: u64| {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number % 5) as usize];
-            let data = (!number.is_multiple_of(7)).then(|| Box::new(vec![number as u8; size]));
+            let data = (!number.is_multiple_of(7)).then(|| Data::from(vec![number as u8; size]));
             let rank = number as u32;
             EarlyMessage { source: rank, context: 1, tag: u32::MAX - 1, size: Bytes::new(size as u64), number, data }
         };

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::point_to_point::{Incoming, Outgoing};
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::process::MpiProcess;
-use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, message_to, packed, proc_null};
+use crate::mpi_api::request::{Generalised, Operation, Persistent, Request, message_to, offered, proc_null};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
 use mcpsim_core::rank::{COMPLETE, Call, SendMode};
 
@@ -33,22 +33,23 @@ unsafe fn start(p: &MpiProcess, handle: Handle) -> MpiResult {
         error::expect(!entry.active, abi::MPI_ERR_REQUEST, || format!("request {handle:#x} is active already"))?;
         (persistent, entry.comm.clone())
     };
-    let (engine, operation) = match *persistent {
-        Persistent::Send { to: abi::MPI_PROC_NULL, .. } => (COMPLETE, Operation::Nothing(proc_null())),
+    let (engine, operation, loan) = match *persistent {
+        Persistent::Send { to: abi::MPI_PROC_NULL, .. } => (COMPLETE, Operation::Nothing(proc_null()), None),
         Persistent::Send { buffer, count, datatype, to, tag, mode } => {
-            // SAFETY: MPI requires the program's buffer to remain valid as long as the persistent request exists.
-            let data = unsafe { packed(p, buffer, (&datatype, count)) };
+            // SAFETY: MPI requires the program's buffer to remain valid as long as the persistent request exists, and not
+            // to change while the request is active.
+            let (data, loan) = unsafe { offered(p, buffer, (&datatype, count), mode) };
             let message = message_to(p, comm.peer(to)?, (&comm, tag), (data, buffer), (&datatype, count), mode);
-            (p.call_start(Call::Isend(message)), Operation::Send)
+            (p.call_start(Call::Isend(message)), Operation::Send, loan)
         }
         Persistent::Recv { target, pattern: Some(pattern) } => {
-            (p.call_start(Call::Irecv(pattern)), Operation::Recv(target))
+            (p.call_start(Call::Irecv(pattern)), Operation::Recv(target), None)
         }
-        Persistent::Recv { pattern: None, .. } => (COMPLETE, Operation::Nothing(proc_null())),
+        Persistent::Recv { pattern: None, .. } => (COMPLETE, Operation::Nothing(proc_null()), None),
     };
     let mut table = p.requests.borrow_mut();
     let entry = table.get_mut(handle).expect("the request is still there");
-    (entry.engine, entry.operation, entry.active) = (engine, operation, true);
+    (entry.engine, entry.operation, entry.active, entry.loan) = (engine, operation, true, loan);
     Ok(())
 }
 

@@ -9,14 +9,15 @@ use crate::mpi_api::collective::start_strand;
 use crate::mpi_api::comm::Comm;
 use crate::mpi_api::error::{self, MpiError, MpiResult};
 use crate::mpi_api::held::DatatypeRef;
+use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
 use crate::mpi_api::request::{
-    Operation, ReceiveBuffer, Request, empty_status, message_to, packed, proc_null, put_status,
+    Operation, ReceiveBuffer, Request, empty_status, message_to, offered, packed, proc_null, put_status,
 };
 use crate::mpi_api::types::check_buffer;
 use crate::process::ask::{completed, started};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
-use mcpsim_core::rank::{COMPLETE, Call, Pattern, Payload, SendMode, TagPattern};
+use mcpsim_core::rank::{COMPLETE, Call, Loan, Message, Pattern, Payload, SendMode, TagPattern};
 use mcpsim_core::units::Bytes;
 
 /// Greatest message tag (MPI_TAG_UB).
@@ -86,26 +87,51 @@ impl Outgoing {
         unsafe { packed(p, self.buffer, (&self.datatype, self.count)) }
     }
 
-    /// Creates the message to send. The message is `None` if the destination is MPI_PROC_NULL.
+    /// Returns the data of the message to send, which refer to the program's buffer until the returned loan ends.
+    ///
+    /// # Safety
+    /// The program's buffer holds `count` elements of the datatype, which do not change until the loan ends.
+    #[inline(always)]
+    unsafe fn offered(&self, p: &MpiProcess) -> (Payload, Option<Loan>) {
+        // SAFETY: the caller makes the same guarantees.
+        unsafe { offered(p, self.buffer, (&self.datatype, self.count), self.mode) }
+    }
+
+    /// Creates the message to send with a copy of the data. The message is `None` if the destination is MPI_PROC_NULL.
     ///
     /// # Safety
     /// The program's buffer holds `count` elements of the datatype, as for [`Outgoing::data`].
+    pub unsafe fn message(&self, p: &MpiProcess) -> MpiResult<Option<Message>> {
+        // SAFETY: the caller guarantees that the buffer holds `count` elements, which `data` requires.
+        self.message_of(p, || unsafe { self.data(p) })
+    }
+
+    /// Creates the message to send like [`Outgoing::message`]. The message refers to the program's buffer until the
+    /// returned loan ends.
+    ///
+    /// # Safety
+    /// The program's buffer holds `count` elements of the datatype, which do not change until the loan ends.
     #[inline(always)]
-    pub unsafe fn message(&self, p: &MpiProcess) -> MpiResult<Option<mcpsim_core::rank::Message>> {
+    unsafe fn lent_message(&self, p: &MpiProcess) -> MpiResult<(Option<Message>, Option<Loan>)> {
+        let mut loan = None;
+        let data = || {
+            // SAFETY: the caller makes the guarantees that `offered` requires.
+            let (data, lent) = unsafe { self.offered(p) };
+            loan = lent;
+            data
+        };
+        let message = self.message_of(p, data)?;
+        Ok((message, loan))
+    }
+
+    #[inline(always)]
+    fn message_of(&self, p: &MpiProcess, data: impl FnOnce() -> Payload) -> MpiResult<Option<Message>> {
         if self.to == abi::MPI_PROC_NULL {
             return Ok(None);
         }
         let to = self.comm.peer(self.to)?;
-        // SAFETY: the caller guarantees that the buffer holds `count` elements, which `data` requires.
-        let data = unsafe { self.data(p) };
-        Ok(Some(message_to(
-            p,
-            to,
-            (&self.comm, self.tag),
-            (data, self.buffer),
-            (&self.datatype, self.count),
-            self.mode,
-        )))
+        let (items, address) = ((&*self.datatype, self.count), self.buffer);
+        Ok(Some(message_to(p, to, (&self.comm, self.tag), (data(), address), items, self.mode)))
     }
 
     #[inline(always)]
@@ -114,8 +140,9 @@ impl Outgoing {
             return Ok(());
         }
         let to = self.comm.peer(self.to)?;
-        // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements.
-        let data = unsafe { self.data(p) };
+        // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements. The
+        // buffer does not change before the end of this function.
+        let (data, loan) = unsafe { self.offered(p) };
         p.no_poll();
         let call = || {
             ManuallyDrop::new(Call::Send(message_to(
@@ -128,17 +155,19 @@ impl Outgoing {
             )))
         };
         p.call_made(call, |_| ());
+        loan.into_iter().for_each(payloads::end);
         Ok(())
     }
 
     #[inline(always)]
     unsafe fn start(self, p: &MpiProcess, request: *mut Handle) -> MpiResult {
-        let (engine, operation) = if self.to == abi::MPI_PROC_NULL {
-            (COMPLETE, Operation::Nothing(proc_null()))
+        let (engine, operation, loan) = if self.to == abi::MPI_PROC_NULL {
+            (COMPLETE, Operation::Nothing(proc_null()), None)
         } else {
             let to = self.comm.peer(self.to)?;
-            // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements.
-            let data = unsafe { self.data(p) };
+            // SAFETY: the callers pass arguments of an MPI send, for which MPI requires a buffer with `count` elements
+            // that does not change before the send completes.
+            let (data, loan) = unsafe { self.offered(p) };
             let call = || {
                 ManuallyDrop::new(Call::Isend(message_to(
                     p,
@@ -149,10 +178,10 @@ impl Outgoing {
                     self.mode,
                 )))
             };
-            (p.call_made(call, started), Operation::Send)
+            (p.call_made(call, started), Operation::Send, loan)
         };
         // SAFETY: MPI requires the program to pass a valid pointer for the request handle.
-        unsafe { *request = p.add_request(Request::new(engine, operation, self.comm)) };
+        unsafe { *request = p.add_request(Request { loan, ..Request::new(engine, operation, self.comm) }) };
         Ok(())
     }
 }
@@ -336,8 +365,8 @@ mpi_functions! {
     ) {
         let send = Outgoing::new(p, (sendbuf, sendcount, sendtype), (dest, sendtag), comm, SendMode::Standard)?;
         let recv = Incoming::new(p, (recvbuf, recvcount, recvtype), (source, recvtag), comm)?;
-        let message = send.message(p)?;
-        exchange(p, message, recv, status)
+        let (message, loan) = send.lent_message(p)?;
+        exchange(p, (message, loan), recv, status)
     }
     fn MPI_Sendrecv_replace(
         p; buf: *mut c_void, count: c_int, datatype: Handle, dest: c_int, sendtag: c_int, source: c_int,
@@ -346,7 +375,7 @@ mpi_functions! {
         let send = Outgoing::new(p, (buf.cast_const(), count, datatype), (dest, sendtag), comm, SendMode::Standard)?;
         let recv = Incoming::new(p, (buf, count, datatype), (source, recvtag), comm)?;
         let message = send.message(p)?;
-        exchange(p, message, recv, status)
+        exchange(p, (message, None), recv, status)
     }
     fn MPI_Isendrecv(
         p; sendbuf: *const c_void, sendcount: c_int, sendtype: Handle, dest: c_int, sendtag: c_int,
@@ -385,15 +414,17 @@ mpi_functions! {
     }
 }
 
+/// Sends and receives at the same time. The loan of the send buffer ends before the received data are stored.
 unsafe fn exchange(
     p: &MpiProcess,
-    message: Option<mcpsim_core::rank::Message>,
+    (message, loan): (Option<Message>, Option<Loan>),
     recv: Incoming,
     status: *mut Status,
 ) -> MpiResult {
     let Incoming { comm, target, pattern } = recv;
     match (message, pattern) {
         (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
+            loan.into_iter().for_each(payloads::end);
             // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
             // or a valid status.
             unsafe { target.store(&mut completions[0], &comm, status) }
@@ -401,6 +432,7 @@ unsafe fn exchange(
         (message, pattern) => {
             if let Some(message) = message {
                 p.call_done(Call::Send(message));
+                loan.into_iter().for_each(payloads::end);
             }
             // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
             // or a valid status.
@@ -410,11 +442,7 @@ unsafe fn exchange(
 }
 
 /// Starts a send and a receive that one request represents (MPI-4.0, section 3.10).
-unsafe fn start_exchange(
-    p: &MpiProcess,
-    message: Option<mcpsim_core::rank::Message>,
-    recv: Incoming,
-) -> MpiResult<Handle> {
+unsafe fn start_exchange(p: &MpiProcess, message: Option<Message>, recv: Incoming) -> MpiResult<Handle> {
     let comm = recv.comm.clone();
     if message.is_none() && recv.pattern.is_none() {
         return Ok(p.add_request(Request::new(COMPLETE, Operation::Nothing(proc_null()), comm)));
@@ -422,6 +450,6 @@ unsafe fn start_exchange(
     start_strand(p, p.function.get(), comm, move |p| {
         let mut status = proc_null();
         // SAFETY: MPI requires the program's receive buffer to remain valid until the request completes.
-        unsafe { exchange(p, message, recv, &mut status) }.map(|()| status)
+        unsafe { exchange(p, (message, None), recv, &mut status) }.map(|()| status)
     })
 }

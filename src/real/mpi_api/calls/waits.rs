@@ -289,9 +289,10 @@ mpi_functions! {
     }
     fn MPI_Request_free(p; request: *mut Handle) {
         let taken = p.requests.borrow_mut().remove(*request);
-        let Request { engine, operation, comm, active, .. } = taken.ok_or_else(|| bad_request(*request))?;
-        if active {
-            p.abandoned.borrow_mut().push(Request { engine, operation, comm, persistent: None, active });
+        let mut taken = taken.ok_or_else(|| bad_request(*request))?;
+        taken.end_loan();
+        if taken.active {
+            p.abandoned.borrow_mut().push(Request { persistent: None, ..taken });
         }
         *request = abi::MPI_REQUEST_NULL;
         Ok(())
@@ -325,6 +326,7 @@ mpi_functions! {
                     if !matches!(entry.operation, Operation::Strand { .. }) {
                         entry.operation = Operation::Nothing(found);
                     }
+                    entry.end_loan();
                     entry.engine = COMPLETE;
                     known = Some(found);
                 }
@@ -336,7 +338,10 @@ mpi_functions! {
             return Ok(());
         }
         *flag = 1;
-        let operation = p.requests.borrow().get(request).map(|entry| entry.operation.clone());
+        let operation = p.requests.borrow_mut().get_mut(request).map(|entry| {
+            entry.end_loan();
+            entry.operation.clone()
+        });
         match operation {
             Some(Operation::Nothing(found)) => put_status(status, found),
             Some(Operation::CancelledSend(is_complete)) if !is_complete.get() => {
@@ -367,6 +372,7 @@ mpi_functions! {
                 // become local (MPI-3.1, section 3.8.4).
                 let mut table = p.requests.borrow_mut();
                 let entry = table.get_mut(*request).expect("the request is active");
+                entry.end_loan();
                 let operation = Operation::CancelledSend(Rc::new(Cell::new(false)));
                 (entry.engine, entry.operation) = (COMPLETE, operation.clone());
                 p.abandoned.borrow_mut().push(Request::new(engine, operation, entry.comm.clone()));

@@ -3,6 +3,8 @@
 
 use std::ffi::{c_int, c_void};
 
+use smallvec::SmallVec;
+
 use super::region::Region;
 use crate::mpi_api::payloads;
 use mcpsim_core::mpi::Mover;
@@ -11,7 +13,7 @@ use mcpsim_core::mpi::datatype::{Datatype, Type};
 use mcpsim_core::mpi::op::Builtin;
 use mcpsim_core::mpi::schedule::{BlockLayout, Piece, Side, Space, Then};
 use mcpsim_core::platform::Collective;
-use mcpsim_core::rank::{Data, Payload};
+use mcpsim_core::rank::{Data, Loan, Payload};
 use mcpsim_core::units::Bytes;
 
 /// Reduction operation of a collective.
@@ -30,6 +32,9 @@ pub type UserFunction = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_in
 /// Data of a rank in a collective, and the movement of the data.
 #[derive(Debug)]
 pub struct DataMover {
+    /// Loans of the regions. The field is first, because fields are dropped in order and the loans end before their
+    /// regions are freed.
+    loans: Loans,
     input: Region,
     output: Region,
     temp: Option<Region>,
@@ -42,6 +47,25 @@ pub struct DataMover {
     too_long: Option<(usize, usize)>,
     /// Size of the longest message that carries its data.
     pub most_data: Bytes,
+    /// True if messages may refer to the buffers until the data mover changes data.
+    pub lends: bool,
+}
+
+/// Loans of buffers to messages of a collective, which end when the collective ends.
+#[derive(Debug, Default)]
+struct Loans(SmallVec<[Loan; 2]>);
+
+impl Loans {
+    #[inline]
+    fn end(&mut self) {
+        self.0.drain(..).for_each(payloads::end);
+    }
+}
+
+impl Drop for Loans {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl Combine {
@@ -81,7 +105,18 @@ impl DataMover {
     /// Creates a data mover for a collective without a reduction.
     pub fn new(input: Region, output: Region) -> Self {
         let most_data = Bytes::MAX;
-        DataMover { input, output, temp: None, scratch: None, node: None, reduction: None, too_long: None, most_data }
+        DataMover {
+            input,
+            output,
+            temp: None,
+            scratch: None,
+            node: None,
+            reduction: None,
+            too_long: None,
+            most_data,
+            lends: false,
+            loans: Loans::default(),
+        }
     }
 
     /// Creates a data mover for a reduction of `count` items. `handle` is the program's handle for the datatype of
@@ -122,7 +157,7 @@ impl DataMover {
         let mut data = payloads::buffer(layout.bytes(piece.blocks).get() as usize);
         // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
         // ended, copies have replaced the program's buffers.
-        unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, &mut data) };
+        unsafe { self.region(layout, piece.space).pack(layout, piece.blocks, data.bytes_mut()) };
         data
     }
 
@@ -194,11 +229,23 @@ impl Mover for DataMover {
         if layout.bytes(piece.blocks) > self.most_data {
             return None;
         }
+        if self.lends
+            && layout.bytes(piece.blocks).get() >= payloads::LEAST_LENT as u64
+            && let Some(memory) = self.region(layout, piece.space).in_one_piece(layout, piece.blocks)
+        {
+            // SAFETY: the data mover ends all loans before it changes data, and only blocking collectives lend their
+            // buffers, which the program does not change during the collective. Jobs lend buffers only if one thread
+            // runs all ranks.
+            let (data, loan) = unsafe { payloads::lend(memory) };
+            self.loans.0.push(loan);
+            return Some(data);
+        }
         let data = self.packed(layout, piece);
         (!data.is_empty()).then_some(data)
     }
 
     fn store(&mut self, layout: &BlockLayout, piece: Piece, then: Then, payload: Payload) {
+        self.loans.end();
         let Some(mut data) = payload else { return };
         match then {
             Then::Store => {
@@ -214,15 +261,16 @@ impl Mover for DataMover {
                 let room = layout.bytes(piece.blocks).get() as usize;
                 if data.len() > room {
                     self.too_long = Some((data.len(), room));
-                    data.truncate(room);
+                    data.bytes_mut().truncate(room);
                 }
-                self.combine_packed(layout, piece, side, &mut data);
+                self.combine_packed(layout, piece, side, data.bytes_mut());
             }
         }
         payloads::done(Some(data));
     }
 
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
+        self.loans.end();
         let data = self.packed(layout, from);
         // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
         // ended, copies have replaced the program's buffers.
@@ -230,7 +278,8 @@ impl Mover for DataMover {
     }
 
     fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
+        self.loans.end();
         let mut data = self.packed(layout, from);
-        self.combine_packed(layout, to, side, &mut data);
+        self.combine_packed(layout, to, side, data.bytes_mut());
     }
 }

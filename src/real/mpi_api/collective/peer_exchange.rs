@@ -102,5 +102,5 @@ impl<'a> CollectiveMessages<'a> {
 }
 
 fn data(completion: &mut Completion) -> Vec<u8> {
-    completion.payload.take().map_or(Vec::new(), |data| *data)
+    completion.payload.take().map_or(Vec::new(), |data| data.into_vec())
 }

@@ -1,6 +1,7 @@
 //! Data buffers of collectives. A buffer is divided into blocks, such as one block per rank.
 #![allow(unsafe_code)]
 
+use std::ptr::NonNull;
 use std::rc::Rc;
 
 use crate::mpi_api::error::{MpiResult, expect};
@@ -227,6 +228,26 @@ impl Region {
         expect(size <= room, MPI_ERR_TRUNCATE, || {
             format!("{size} bytes arrived from rank or neighbour {block} for a block of {room} bytes")
         })
+    }
+
+    /// Returns the memory of the region's blocks `blocks`, if their data are contiguous in memory in the order of packing.
+    pub fn in_one_piece(&self, layout: &BlockLayout, blocks: Blocks) -> Option<NonNull<[u8]>> {
+        let mut whole: Option<NonNull<[u8]>> = None;
+        for block in blocks.indices(layout.parts()) {
+            let (at, count, datatype) = self.block(layout, block);
+            if count == 0 {
+                continue;
+            }
+            let piece = datatype.in_one_piece(at, count)?;
+            whole = match whole {
+                None => Some(piece),
+                Some(before) if before.as_ptr().cast::<u8>().wrapping_add(before.len()) == piece.as_ptr().cast() => {
+                    Some(NonNull::slice_from_raw_parts(before.cast(), before.len() + piece.len()))
+                }
+                Some(_) => return None,
+            };
+        }
+        whole
     }
 
     /// Packs the data of the region's blocks `blocks` and appends the bytes to `out`.

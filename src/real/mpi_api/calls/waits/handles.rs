@@ -135,6 +135,7 @@ pub(super) unsafe fn settle(
     // SAFETY: the caller guarantees that `handle` is a valid pointer.
     let name = unsafe { *handle };
     let entry = table.get_mut(name).expect("the request is active");
+    entry.end_loan();
     if let (None, Operation::Recv(_) | Operation::Send) = (&entry.persistent, &entry.operation) {
         // The most frequent requests are settled without moving the request out of the table.
         let result = match &entry.operation {
