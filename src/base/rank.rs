@@ -17,7 +17,7 @@ mod shifted;
 mod tally;
 
 pub use crate::forward_reports;
-pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailboxes, RunAhead};
+pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailbox, Mailboxes, ReceiveId, RunAhead};
 pub use ask::{Immediate, Simulator};
 pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{

@@ -9,13 +9,24 @@
 //!   program ─▶ MPI function of its ABI ─▶ mpi_api ─▶ attach ══ memory, wire ══▶ remote (a `Program`) ─▶ engine
 //! ```
 //!
-//! Process and simulator alternate strictly. A process continues after calls that need no reply, such as sends; the
-//! simulator reads these calls when it gets control.
+//! A process continues after calls that need no reply, such as sends. The simulator reads these calls later. At any
+//! time either the process or the simulator uses the memory of a rank ([`memory::ProcessTurn`]). The simulator may pass
+//! three messages to a process that waits: the reply to its last call, a one-sided operation, or a reply to a strand.
+//! The process answers the last two, and waits again.
+//!
+//! With several workers the process and the simulator alternate: a process waits for the reply to each receive. With one
+//! worker the ranks run ahead of virtual time (`ahead`). A receive from a certain source ends as soon as the sender has
+//! written the message to the memory of the receiver (`early`), and the process continues. The simulator waits until all
+//! processes have stopped. It then executes their calls in the order of virtual time, and checks that it matches the same
+//! messages as the processes did. A rank waits for the simulator in calls whose result depends on time, such as tests,
+//! receives from any source and reads of the clock, and in all waits if its threads have clocks of their own.
 
+mod ahead;
 mod attach;
 mod children;
 mod connection;
 mod crashed;
+mod early;
 mod foreign;
 mod fork;
 mod gate;
@@ -27,6 +38,7 @@ mod pinned;
 mod reader;
 mod remote;
 mod setup;
+mod strands;
 mod sync;
 mod tasks;
 mod threads;

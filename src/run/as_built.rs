@@ -153,6 +153,7 @@ pub(super) fn simulate(
     setup.states_buffers = states_buffers;
     setup.has_threads = !ahead;
     let alternates = processes.count() == 1 && simulation.workers() == 1 && settings.cores_per_rank == 1;
+    setup.runs_ahead = alternates;
     let pinned = alternates.then(Pinned::to_one_core).flatten();
     let is_linked = is_linked(path);
     let start = match settings.job.start {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 pub use crate::real::libraries;
-use crate::real::{compile, directory, file, is_the_same_on_workers, names, real_mpis, run, told};
+use crate::real::{compile, directory, file, is_the_same_on_workers, limited, names, real_mpis, run, told};
 use crate::support::{Ran, is_full, is_there, optional};
 
 /// Programs that a short test run compares.
@@ -79,14 +79,38 @@ pub fn predicted(program: &Path) -> Vec<String> {
 fn predictions_are_those_of_fibers() {
     libraries();
     let workshop = directory();
-    let source = file("tests/real/as_built.c");
-    let fibers = workshop.path().join("fibers");
-    compile(&source, "", &fibers).unwrap();
-    for mpi in real_mpis() {
-        let built = workshop.path().join(mpi.compiler().replace('.', "-"));
-        mpi.compile(&source, &built).unwrap();
-        assert_eq!(predicted(&built), predicted(&fibers), "{}", mpi.compiler());
+    for name in ["as_built", "as_built_ahead"] {
+        let source = file(&format!("tests/real/{name}.c"));
+        let fibers = workshop.path().join(name);
+        compile(&source, "", &fibers).unwrap();
+        for mpi in real_mpis() {
+            let built = workshop.path().join(format!("{name}-{}", mpi.compiler().replace('.', "-")));
+            mpi.compile(&source, &built).unwrap();
+            assert_eq!(predicted(&built), predicted(&fibers), "{name} of {}", mpi.compiler());
+        }
     }
+}
+
+/// With a limit of the address space, the memory for the messages between two processes is shorter than the messages.
+#[test]
+fn messages_may_be_longer_in_total_than_the_memory_for_them() {
+    libraries();
+    let Some(mpi) = real_mpis().first() else { return };
+    let workshop = directory();
+    let built = workshop.path().join("built");
+    mpi.compile(&file("tests/real/as_built_ahead.c"), &built).unwrap();
+    let outputs = ["unlimited", "500000"].map(|limit| {
+        let script = format!("ulimit -v {limit}; exec \"$0\" --nct 2,1,2 --compute skip \"$1\"");
+        let ran = limited(Command::new("sh").args(["-c", &script, env!("CARGO_BIN_EXE_mcpsim")]).arg(&built));
+        assert_eq!(ran.code, Some(0), "{}", told(limit, &ran));
+        ran
+    });
+    let [free, narrow] = outputs.each_ref().map(|ran| {
+        let mut lines = sorted(ran);
+        lines.retain(|line| !line.starts_with("  host: "));
+        lines
+    });
+    assert_eq!(free, narrow);
 }
 
 #[test]
@@ -102,7 +126,7 @@ fn binaries_of_a_distribution_run() {
         let workshop = directory();
         let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
         command.current_dir(workshop.path()).args(["--compute", "skip", "--nct", "1,1,2", "--quiet"]).arg(path);
-        let ran = crate::real::limited(command.args(["--", "-n", "4", "-u", "64"]));
+        let ran = limited(command.args(["--", "-n", "4", "-u", "64"]));
         assert_eq!(ran.code, Some(0), "{}", told(name, &ran));
         assert!(ran.stderr.contains("64 bytes") || ran.stdout.contains("64 bytes"), "{}", told(name, &ran));
     }

@@ -34,7 +34,7 @@ use super::call::{
 use super::describe::{CallSite, Called, Describe};
 use crate::profile::StepSource;
 use crate::units::{Bytes, SimSpan, SimTime};
-use mailbox::{Mailbox, ReceiveId};
+pub use mailbox::{Mailbox, ReceiveId};
 pub use mailboxes::{Doorbell, EarlyMessage, Mailboxes};
 use program::Nobody;
 

@@ -9,6 +9,7 @@ use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{Call, FailureKind, FiberHandle, ProgramError, Rank};
 use mcpsim_core::units::SimSpan;
 
+use super::ahead::Ahead;
 use super::connection::{self, RankTask, TaskSimulator};
 use super::crashed;
 use super::fork::{fork_ranks, preloaded};
@@ -127,7 +128,7 @@ fn connect() {
     let stack = own_stack();
     let rank: Rank = fork_ranks(&opened, &setup, &job, rank)
         .unwrap_or_else(|error| refuse(&format!("cannot open the streams of a rank: {error}")));
-    let area = opened.area(rank).unwrap_or_else(|error| refuse(&format!("cannot share memory with mcpsim: {error}")));
+    let area = opened.table.area(rank).unwrap_or_else(|| refuse("the run has no such rank"));
     drop(opened);
     let owner = std::process::id();
     if let Err(other) = area.control().process.compare_exchange(0, owner, Ordering::AcqRel, Ordering::Acquire) {
@@ -145,11 +146,15 @@ fn connect() {
     // SAFETY: the functions are called with valid arguments.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if setup.runs_ahead {
+            // A rank that a sender wakes begins after the sender has stopped.
+            libc::sched_setscheduler(0, libc::SCHED_BATCH, &std::mem::zeroed());
+        }
         libc::pthread_atfork(None, None, Some(forked));
     }
     crashed::watch(connection::report_crash);
     run_as(process);
-    let reply = connection::connect(area, process);
+    let reply = connection::connect(area, process, setup.runs_ahead.then(Ahead::default));
     process.clock.set(reply.clock);
     let simulator = Box::leak(Box::new(TaskSimulator::new(process, RankTask::Main, reply)));
     let handle: &'static FiberHandle<'static> = Box::leak(Box::new(FiberHandle::outside(simulator)));

@@ -250,7 +250,7 @@ impl Drop for RankProcesses {
 }
 
 /// Returns true if the process exists and has not ended.
-fn exists(process: u32) -> bool {
+pub fn exists(process: u32) -> bool {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     text.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

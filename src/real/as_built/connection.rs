@@ -1,6 +1,9 @@
 //! Connection of a rank's process to the simulator. All threads of the rank that have clocks of their own use it, one at
 //! a time: the thread whose call the simulator has answered. A thread passes its calls to the simulator itself, and
 //! wakes the thread to which the next reply belongs.
+//!
+//! The outbox contains the calls of the main thread since the last reply. The calls of other threads and strands, and
+//! answers to one-sided messages, replace the message of the simulator in the inbox.
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
@@ -9,19 +12,20 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use mcpsim_core::rank::{
-    COMPLETE, Call, FailureKind, Immediate, Message, Program, ProgramError, Reply, ReplyKind, RequestId, Requests,
-    Simulator,
+    COMPLETE, Call, FailureKind, Immediate, Message, ProgramError, RequestId, Requests, Served, Simulator,
 };
 use mcpsim_core::units::SimSpan;
 
+use super::ahead::Ahead;
 use super::fork::end_at_once;
 use super::gate::{self, ThreadGate};
 use super::memory::{Area, ProcessTurn};
 use super::reader::BoxReader;
+use super::strands::RunningStrand;
 use super::wire::{OwnReply, OwnReplyKind, Received, waited_by};
 use super::writer::BoxWriter;
 use crate::mpi_api::{MpiProcess, payloads};
-use crate::process::{Interface, current, run_as};
+use crate::process::{Interface, current};
 
 /// Size in bytes of the calls of a task at which they are passed to the simulator at the latest.
 const BATCH: u64 = 256 << 10;
@@ -38,35 +42,22 @@ pub enum RankTask {
 
 /// Connection of a rank's process to the simulator.
 pub struct Connection {
-    area: Area,
-    outbox: BoxWriter,
-    /// End of the main thread's calls in the outbox. The calls of other threads follow.
-    main_end: u64,
-    process: &'static MpiProcess,
+    pub(super) area: Area,
+    pub(super) outbox: BoxWriter,
+    /// Writer of calls of other tasks than the main thread, and of answers.
+    pub(super) answers: BoxWriter,
+    /// State of a rank that runs ahead; `None`: the process and the simulator alternate.
+    pub(super) ahead: Option<Ahead>,
+    pub(super) process: &'static MpiProcess,
     /// True while the rank exchanges messages with the simulator.
-    is_busy: bool,
+    pub(super) is_busy: bool,
     /// Name of the last MPI function of the main thread that was written to the simulator.
     function: &'static str,
     free: Vec<RequestId>,
     requests: RequestId,
-    strands: HashMap<u32, RunningStrand>,
-    started: u32,
+    pub(super) strands: HashMap<u32, RunningStrand>,
+    pub(super) started: u32,
     pub has_ended: bool,
-}
-
-/// A strand that has not ended.
-#[derive(Default)]
-struct RunningStrand {
-    /// The strand; absent while it runs, and for a thread.
-    program: Option<Box<dyn Program>>,
-    /// The point at which the thread waits, if the strand is a thread.
-    gate: Option<Arc<ThreadGate>>,
-    /// Name of the last function of the thread that was written to the simulator.
-    function: &'static str,
-    /// Request that the strand's current call starts.
-    starting: Option<RequestId>,
-    /// Requests of the strand's current call, and whether the call completes all of them.
-    waited: (Requests, bool),
 }
 
 /// Result of writing a call.
@@ -82,7 +73,7 @@ enum WrittenCall {
 }
 
 /// The task to which a reply of the simulator belongs.
-enum NextReply {
+pub(super) enum NextReply {
     Own(OwnReply),
     Other(Option<Arc<ThreadGate>>, OwnReply),
 }
@@ -99,18 +90,26 @@ fn connected<T>(body: impl FnOnce(&mut Connection) -> T) -> T {
     with(body).expect("the process is connected")
 }
 
+/// Ends the process, because the run has ended.
+fn end_of_run() -> ! {
+    // SAFETY: the function has no requirements for a null pointer, which means all streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
+    end_at_once(1)
+}
+
 /// Removes the connection of a forked process, which is no rank.
 pub fn forget() {
     CONNECTION.store(std::ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// Connects the process, passes the turn to the simulator, and returns its first reply.
-pub fn connect(area: Area, process: &'static MpiProcess) -> OwnReply {
-    let outbox = BoxWriter::new(area.outbox(), area.room(), 0);
+pub fn connect(area: Area, process: &'static MpiProcess, ahead: Option<Ahead>) -> OwnReply {
+    let [outbox, answers] = [area.outbox(), area.inbox()].map(|start| BoxWriter::new(start, area.room(), 0));
     let connection = Connection {
         area,
         outbox,
-        main_end: 0,
+        answers,
+        ahead,
         process,
         is_busy: false,
         function: "",
@@ -134,9 +133,15 @@ fn runs_ahead(call: &Call) -> bool {
 }
 
 impl Connection {
-    /// Position in the outbox after which the calls of `task` are written.
-    fn start_of(&self, task: RankTask) -> u64 {
-        if task == RankTask::Main { 0 } else { self.main_end }
+    /// Box into which the calls of `task` are written.
+    pub(super) fn calls_of(&mut self, task: RankTask) -> &mut BoxWriter {
+        if task == RankTask::Main { &mut self.outbox } else { &mut self.answers }
+    }
+
+    /// Returns true if `task` must pass its calls to the simulator.
+    fn is_due(&mut self, task: RankTask) -> bool {
+        let length = self.calls_of(task).length;
+        self.ahead.as_ref().map_or(length >= BATCH, |ahead| ahead.is_due(length))
     }
 
     fn function_of(&mut self, task: RankTask) -> &mut &'static str {
@@ -152,46 +157,56 @@ impl Connection {
         let known = self.function_of(task);
         if !std::ptr::eq(function, *known) {
             *known = function;
-            self.outbox.function(function);
+            self.calls_of(task).function(function);
         }
     }
 
     /// Writes a call of `task`, with its function.
     fn put(&mut self, task: RankTask, call: &mut Call) -> WrittenCall {
-        let before = self.outbox.length;
+        let before = self.calls_of(task).length;
         self.announce(task);
-        let starting = matches!(call, Call::Start(_) | Call::Isend(_) | Call::Irecv(_)).then(|| self.add_request());
-        match (&*call, starting) {
-            (Call::Start(program), Some(id)) => self.outbox.strand(self.started, id, program.thread().unwrap_or(0)),
-            (_, Some(id)) => {
-                self.outbox.starts(id);
-                self.outbox.call(call);
-            }
-            _ => self.outbox.call(call),
-        }
-        if std::mem::take(&mut self.outbox.is_full) {
-            self.outbox.length = before;
+        let starting = self.write(task, call);
+        let calls = self.calls_of(task);
+        if std::mem::take(&mut calls.is_full) {
+            calls.length = before;
             *self.function_of(task) = "";
             starting.into_iter().for_each(|id| self.release(id));
-            return if before > self.start_of(task) { WrittenCall::Full } else { WrittenCall::TooLong };
-        }
-        if matches!(call, Call::Start(_))
-            && let Call::Start(program) = std::mem::replace(call, Call::Yield)
-        {
-            self.add_strand(program);
+            return if before > 0 { WrittenCall::Full } else { WrittenCall::TooLong };
         }
         match starting {
-            Some(id) => WrittenCall::Started(id),
+            Some(id) => {
+                self.begin(id, call);
+                WrittenCall::Started(id)
+            }
             None if runs_ahead(call) => WrittenCall::Done,
             None => WrittenCall::Asks,
         }
     }
 
-    fn add_strand(&mut self, program: Box<dyn Program>) {
-        let gate = program.thread().is_some().then(|| gate::of_started(self.started)).flatten();
-        let program = gate.is_none().then_some(program);
-        self.strands.insert(self.started, RunningStrand { program, gate, ..RunningStrand::default() });
-        self.started += 1;
+    /// Writes a call of `task`. Returns the request that the call starts.
+    pub(super) fn write(&mut self, task: RankTask, call: &Call) -> Option<RequestId> {
+        let starting = matches!(call, Call::Start(_) | Call::Isend(_) | Call::Irecv(_)).then(|| self.add_request());
+        let number = self.started;
+        let calls = self.calls_of(task);
+        match (call, starting) {
+            (Call::Start(program), Some(id)) => calls.strand(number, id, program.thread().unwrap_or(0)),
+            (_, Some(id)) => {
+                calls.starts(id);
+                calls.call(call);
+            }
+            _ => calls.call(call),
+        }
+        starting
+    }
+
+    /// Notes the request `id` and the strand that `call` has started.
+    pub(super) fn begin(&mut self, id: RequestId, call: &mut Call) {
+        self.note_request(id, call);
+        if matches!(call, Call::Start(_))
+            && let Call::Start(program) = std::mem::replace(call, Call::Yield)
+        {
+            self.add_strand(program);
+        }
     }
 
     fn add_request(&mut self) -> RequestId {
@@ -208,7 +223,7 @@ impl Connection {
     }
 
     /// Releases the identifiers of requests that a call has completed.
-    fn release_completed(&mut self, waited: &Requests, is_whole: bool, reply: &OwnReplyKind) {
+    pub(super) fn release_completed(&mut self, waited: &Requests, is_whole: bool, reply: &OwnReplyKind) {
         if is_whole {
             waited.iter().for_each(|&id| self.release(id));
         } else if let OwnReplyKind::Completed(completions) = reply {
@@ -219,105 +234,107 @@ impl Connection {
 
     /// Passes the calls in the outbox, the last of which is of `task`, to the simulator. Continues strands other than
     /// threads. Returns the next reply to a thread.
-    fn exchange(&mut self, task: RankTask) -> NextReply {
+    pub(super) fn exchange(&mut self, task: RankTask) -> NextReply {
         self.is_busy = true;
-        if task == RankTask::Main {
-            self.main_end = self.outbox.length;
-        }
         let turn = loop {
-            self.area.control().written.store(self.outbox.length, Ordering::Relaxed);
-            self.area.pass(ProcessTurn::Simulator);
-            while !self.area.wait(ProcessTurn::Process, Duration::from_secs(1)) {
-                // SAFETY: signal 0 only asks whether the process exists.
-                if unsafe { libc::kill(self.area.simulator as i32, 0) } != 0 {
-                    end_at_once(1);
-                }
-            }
-            let length = self.area.control().answered.load(Ordering::Relaxed);
-            let received = BoxReader::new(self.area.inbox(), 0, length).message_of_simulator();
-            self.area.give_back(self.area.inbox(), length);
-            match received {
+            self.wait_for_simulator();
+            match self.received() {
                 Received::Reply(reply) => {
                     self.area.give_back(self.area.outbox(), self.outbox.length);
-                    (self.outbox.length, self.main_end) = (0, 0);
+                    self.outbox.length = 0;
+                    self.begin_batch();
                     break if task == RankTask::Main { NextReply::Own(reply) } else { NextReply::Other(None, reply) };
                 }
                 Received::Strand(number, reply) => {
-                    // The simulator has read the calls after those of the main thread.
-                    self.outbox.length = self.main_end;
                     if let Some(turn) = self.continue_strand(number, reply, task) {
                         break turn;
                     }
                 }
-                Received::Serve(message) => {
-                    self.outbox.length = self.main_end;
-                    let mut answers: Vec<Message> = Vec::new();
-                    self.process.serve(message, &mut answers);
-                    self.outbox.answers(&answers);
-                }
+                Received::Serve(message) => self.serve(message),
                 Received::End if self.has_ended => {
                     let reply = OwnReply { clock: self.process.clock.get(), kind: OwnReplyKind::Done };
                     break if task == RankTask::Main { NextReply::Own(reply) } else { NextReply::Other(None, reply) };
                 }
-                Received::End => {
-                    // SAFETY: the function has no requirements for a null pointer, which means all streams.
-                    unsafe { libc::fflush(std::ptr::null_mut()) };
-                    end_at_once(1)
-                }
+                Received::End => end_of_run(),
             }
         };
         self.is_busy = false;
         turn
     }
 
-    /// Continues a strand with the reply to its last call. Returns the reply if the strand is a thread. Otherwise writes
-    /// its next call.
-    fn continue_strand(&mut self, number: u32, mut reply: OwnReply, task: RankTask) -> Option<NextReply> {
-        let Some(strand) = self.strands.get_mut(&number) else {
-            self.outbox.call(&Call::Finish);
-            return None;
-        };
-        if let (OwnReplyKind::Started(_), Some(own)) = (&reply.kind, strand.starting.take()) {
-            reply.kind = OwnReplyKind::Started(own);
+    /// Makes the calls and answers in the boxes visible to the simulator.
+    pub(super) fn publish(&self) {
+        self.area.control().written.store(self.outbox.length, Ordering::Relaxed);
+        self.area.control().answered.store(self.answers.length, Ordering::Relaxed);
+    }
+
+    /// Passes the turn to the simulator.
+    fn stop(&self) {
+        self.publish();
+        match self.ahead {
+            Some(_) => self.area.stop_for_simulator(),
+            None => self.area.pass(ProcessTurn::Simulator),
         }
-        let (waited, is_whole) = std::mem::take(&mut strand.waited);
-        let (program, gate) = (strand.program.take(), strand.gate.clone());
-        self.release_completed(&waited, is_whole, &reply.kind);
-        if gate.is_some() {
-            return Some(if task == RankTask::Thread(number) {
-                NextReply::Own(reply)
-            } else {
-                NextReply::Other(gate, reply)
-            });
+    }
+
+    /// Passes the turn to the simulator and waits for its message.
+    fn wait_for_simulator(&mut self) {
+        self.stop();
+        self.wait_for_turn();
+        // A sender wakes the process if the box of early messages is full.
+        while self.ahead.is_some() && !self.area.control().is_asked.load(Ordering::Relaxed) {
+            self.collect();
+            self.stop();
+            self.wait_for_turn();
         }
-        let mut program = program.expect("a strand does not run twice at a time");
-        let mut call = program.next(reply.reply());
-        run_as(self.process);
-        let mut running =
-            RunningStrand { program: Some(program), waited: waited_by(&call), ..RunningStrand::default() };
-        match &mut call {
-            Call::Finish => {
-                self.strands.remove(&number);
-                self.outbox.call(&call);
-                return None;
+    }
+
+    /// Waits until the process has the turn.
+    pub(super) fn wait_for_turn(&self) {
+        while !self.area.wait(ProcessTurn::Process, Duration::from_secs(1)) {
+            // SAFETY: signal 0 only asks whether the process exists.
+            if unsafe { libc::kill(self.area.table.simulator() as i32, 0) } != 0 {
+                end_at_once(1);
             }
-            Call::Start(_) => {
-                let Call::Start(program) = std::mem::replace(&mut call, Call::Yield) else { unreachable!("just seen") };
-                let id = self.add_request();
-                running.starting = Some(id);
-                self.outbox.strand(self.started, id, program.thread().unwrap_or(0));
-                self.add_strand(program);
-            }
-            Call::Isend(_) | Call::Irecv(_) => {
-                let id = self.add_request();
-                running.starting = Some(id);
-                self.outbox.starts(id);
-                self.outbox.call(&call);
-            }
-            _ => self.outbox.call(&call),
         }
-        self.strands.insert(number, running);
-        None
+    }
+
+    /// Reads the message of the simulator. The inbox then has room for answers.
+    fn received(&mut self) -> Received {
+        let control = self.area.control();
+        control.is_asked.store(false, Ordering::Relaxed);
+        let length = control.answered.load(Ordering::Relaxed);
+        let received = BoxReader::new(self.area.inbox(), 0, length).message_of_simulator();
+        self.area.give_back(self.area.inbox(), length);
+        self.answers.length = 0;
+        received
+    }
+
+    /// Executes a one-sided operation or a strand for the simulator, and writes the answer. Ends the process at the end
+    /// of the run.
+    pub(super) fn answer_simulator(&mut self) {
+        match self.received() {
+            Received::Serve(message) => self.serve(message),
+            Received::Strand(number, reply) => {
+                let turn = self.continue_strand(number, reply, RankTask::Main);
+                assert!(turn.is_none(), "a rank with several threads waits for the simulator");
+            }
+            Received::End => end_of_run(),
+            Received::Reply(_) => unreachable!("the rank waits for messages"),
+        }
+    }
+
+    fn serve(&mut self, message: Served) {
+        let mut answers: Vec<Message> = Vec::new();
+        self.process.serve(message, &mut answers);
+        self.answers.answers(&answers);
+    }
+
+    /// Returns the call that ends the run, because a message is too long.
+    pub(super) fn no_room(&self) -> Call {
+        let what = format!("a message is longer than {} bytes", self.area.room());
+        let place = self.process.function.get().to_owned();
+        Call::Fail(Box::new(ProgramError { kind: FailureKind::NoRoom, place, what }))
     }
 
     /// Passes the time of the rank's code up to a crash to the simulator. Allocates no memory and does not wait.
@@ -327,22 +344,16 @@ impl Connection {
         }
         let p = self.process;
         self.area.control().crashed.store(if p.in_call() { 2 } else { 1 }, Ordering::Release);
-        self.outbox.function(p.function.get());
-        self.outbox.call(&p.last_block());
-        self.area.control().written.store(self.outbox.length, Ordering::Relaxed);
-        self.area.pass(ProcessTurn::Simulator);
+        let calls = if gate::own_task() == 0 { &mut self.outbox } else { &mut self.answers };
+        calls.function(p.function.get());
+        calls.call(&p.last_block());
+        self.stop();
     }
 
     /// Writes the results of the rank.
     pub fn end(&mut self, results: &[u8]) {
         self.outbox.ending(results);
         self.has_ended = true;
-    }
-
-    /// Returns the first thread other than the main thread that waits in an MPI function, and the name of the function.
-    pub fn thread_in_mpi(&self) -> Option<(u32, &'static str)> {
-        let gates = self.strands.values().filter_map(|strand| strand.gate.as_ref());
-        gates.filter_map(|gate| Some((gate.task, gate.inside()?))).min()
     }
 
     /// The rank's state.
@@ -371,7 +382,7 @@ fn pass(p: &MpiProcess, task: RankTask) -> OwnReply {
 pub fn after_end(number: u32) -> (Option<Arc<ThreadGate>>, OwnReply) {
     let next = connected(|connection| {
         connection.strands.remove(&number);
-        connection.outbox.call(&Call::Finish);
+        connection.answers.call(&Call::Finish);
         connection.exchange(RankTask::Thread(number))
     });
     match next {
@@ -380,25 +391,21 @@ pub fn after_end(number: u32) -> (Option<Arc<ThreadGate>>, OwnReply) {
     }
 }
 
-/// Answer to a call of a task.
-enum CallAnswer {
-    /// The task continues before the simulator executes the call.
-    Ahead(ReplyKind<'static>),
-    Replied(OwnReply),
-}
-
-fn answer(p: &MpiProcess, task: RankTask, call: &mut Call) -> CallAnswer {
+/// Executes a call of a task. The task may continue before the simulator executes the call.
+fn answer(p: &MpiProcess, task: RankTask, call: &mut Call) -> OwnReply {
+    let wait = connected(|connection| connection.prepare(call, task));
     let (waited, is_whole) = waited_by(call);
     let mut written = connected(|connection| connection.put(task, call));
     if matches!(written, WrittenCall::Full) {
-        connected(|connection| connection.outbox.call(&Call::Yield));
+        connected(|connection| connection.calls_of(task).call(&Call::Yield));
         pass(p, task);
         written = connected(|connection| connection.put(task, call));
     }
     if matches!(written, WrittenCall::Full | WrittenCall::TooLong) {
-        let what = connected(|connection| format!("a message is longer than {} bytes", connection.area.room()));
-        let error = ProgramError { kind: FailureKind::NoRoom, place: p.function.get().to_owned(), what };
-        connected(|connection| connection.outbox.call(&Call::Fail(Box::new(error))));
+        connected(|connection| {
+            let error = connection.no_room();
+            connection.calls_of(task).call(&error);
+        });
         pass(p, task);
     }
     // The content of the call is dropped here, as the caller expects.
@@ -406,20 +413,29 @@ fn answer(p: &MpiProcess, task: RankTask, call: &mut Call) -> CallAnswer {
         Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => payloads::done(message.payload),
         other => drop(other),
     }
-    let is_long = connected(|connection| connection.outbox.length - connection.start_of(task) >= BATCH);
-    match written {
-        WrittenCall::Done if !is_long => return CallAnswer::Ahead(ReplyKind::Done),
-        WrittenCall::Started(id) if !is_long => return CallAnswer::Ahead(ReplyKind::Started(id)),
-        WrittenCall::Done | WrittenCall::Started(_) => connected(|connection| connection.outbox.call(&Call::Yield)),
-        _ => {}
+    let early = connected(|connection| wait.is_early.then(|| connection.complete_early(&wait)));
+    if early.is_some() {
+        connected(|connection| waited.iter().for_each(|&id| connection.release(id)));
     }
-    let mut reply = pass(p, task);
-    match written {
-        WrittenCall::Started(id) => reply.kind = OwnReplyKind::Started(id),
-        WrittenCall::Done => reply.kind = OwnReplyKind::Done,
-        _ => connected(|connection| connection.release_completed(&waited, is_whole, &reply.kind)),
+    let known = match (written, early) {
+        (WrittenCall::Done, _) => Some(OwnReplyKind::Done),
+        (WrittenCall::Started(id), _) => Some(OwnReplyKind::Started(id)),
+        (_, early) => early,
+    };
+    let Some(kind) = known else {
+        let mut reply = pass(p, task);
+        connected(|connection| {
+            connection.finish_receives(&wait, &mut reply.kind);
+            connection.release_completed(&waited, is_whole, &reply.kind);
+        });
+        return reply;
+    };
+    if connected(|connection| connection.is_due(task)) {
+        connected(|connection| connection.calls_of(task).call(&Call::Yield));
+        let OwnReply { clock, .. } = pass(p, task);
+        return OwnReply { clock, kind };
     }
-    CallAnswer::Replied(reply)
+    OwnReply { clock: p.clock.get(), kind }
 }
 
 /// Simulator as the code of a task sees it.
@@ -438,12 +454,7 @@ impl TaskSimulator {
 
 impl Simulator for TaskSimulator {
     fn ask(&mut self, call: &mut Call) -> Immediate<'_> {
-        match answer(self.process, self.task, call) {
-            CallAnswer::Ahead(kind) => Immediate::Replied(Reply { clock: self.process.clock.get(), kind }),
-            CallAnswer::Replied(reply) => {
-                self.reply = reply;
-                Immediate::Replied(self.reply.reply())
-            }
-        }
+        self.reply = answer(self.process, self.task, call);
+        Immediate::Replied(self.reply.reply())
     }
 }

@@ -79,7 +79,7 @@ pub fn fork_ranks(opened: &OpenedMemory, setup: &RankSetup, job: &Job, rank: Ran
     if std::env::var_os(START).is_none() {
         return Ok(rank);
     }
-    let simulator = opened.simulator();
+    let simulator = opened.table.simulator();
     if let Some(decision) = obstacle(opened, simulator) {
         call_preloaded(c"mcpsim_set_rank_variables");
         opened.table.decide(decision);

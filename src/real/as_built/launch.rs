@@ -141,6 +141,7 @@ pub struct Launched {
     areas: Vec<Mutex<Option<Area>>>,
     processes: Arc<RankProcesses>,
     job: Arc<Job>,
+    runs_ahead: bool,
     _output: OutputThread,
 }
 
@@ -198,7 +199,7 @@ impl Launcher<'_> {
         let memory = Arc::new(RankMemory::new(self.job.size(), &self.setup.text())?);
         let mut areas: Vec<Mutex<Option<Area>>> = (0..self.job.size()).map(|_| Mutex::new(None)).collect();
         for &rank in &self.ranks {
-            areas[rank as usize] = Mutex::new(Some(memory.area(rank)?));
+            areas[rank as usize] = Mutex::new(memory.table().area(rank));
         }
         let mut processes = RankProcesses::new(memory, self.job.size())?;
         let may_fork = self.start != StartMethod::Exec && (self.start == StartMethod::Fork || self.ranks.len() > 1);
@@ -229,7 +230,8 @@ impl Launcher<'_> {
             }
         }
         let output = OutputThread::new(self.job.clone(), pipes)?;
-        Ok(Launched { areas, processes: Arc::new(processes), job: self.job, _output: output })
+        let runs_ahead = self.setup.runs_ahead;
+        Ok(Launched { areas, processes: Arc::new(processes), job: self.job, runs_ahead, _output: output })
     }
 
     fn command(
@@ -329,7 +331,7 @@ impl Launched {
     fn rank(&self, rank: Rank) -> RemoteProgram {
         let area = self.areas[rank as usize].lock().unwrap_or_else(PoisonError::into_inner).take();
         let area = area.expect("the engine creates each rank of this host process once");
-        RemoteProgram::new(rank, area, self.processes.clone(), self.job.clone())
+        RemoteProgram::new(rank, area, self.processes.clone(), self.job.clone(), self.runs_ahead)
     }
 
     /// Returns the MPI library that the processes have called.

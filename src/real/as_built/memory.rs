@@ -1,7 +1,8 @@
 //! Memory that the processes of ranks share with the simulator: an unnamed file with one area per rank.
 //!
 //! ```text
-//!   header │ states of processes │ setup text │ area of rank 0: control, calls (outbox), replies (inbox) │ area of rank 1 │ …
+//!   header │ states of processes │ setup text │ area of rank 0 │ area of rank 1 │ …
+//!   area: control │ calls (outbox) │ replies (inbox) │ early messages
 //! ```
 //!
 //! Areas are sparse: only pages that have been written use memory.
@@ -10,19 +11,22 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+
+use super::early::EarlyControl;
 
 /// Environment variable with the path of the shared file.
 pub const FILE: &str = "MCPSIM_SHARED_FILE";
 /// Environment variable with the rank.
 pub const RANK: &str = "MCPSIM_SHARED_RANK";
 /// First word of the shared file. It changes with the layout of the file and of the messages in it.
-const MARK: u64 = 0x6d63_7073_696d_0002;
+const MARK: u64 = 0x6d63_7073_696d_0003;
 const PAGE: u64 = 4096;
-/// Greatest size in bytes of an outbox or inbox.
+/// Greatest size in bytes of a box of an area.
 const MOST_ROOM: u64 = 4 << 30;
-/// Least size in bytes of an outbox or inbox.
+/// Least size in bytes of a box of an area.
 const LEAST_ROOM: u64 = 1 << 20;
 /// Greatest total size of the areas in bytes.
 const MOST_MEMORY: u64 = 16 << 40;
@@ -35,8 +39,10 @@ const KEPT: u64 = 1 << 20;
 pub enum ProcessTurn {
     /// The process runs.
     Process = 0,
-    /// The simulator has calls to read.
+    /// The simulator has calls to read, and the process waits for a reply.
     Simulator = 1,
+    /// The process waits for early messages, and the simulator may read its calls.
+    Messages = 2,
 }
 
 #[repr(C)]
@@ -52,6 +58,8 @@ struct MemoryHeader {
     decision: AtomicU32,
     /// Rank and error number of a process that the first process could not start.
     failed: [AtomicU32; 2],
+    /// Number of processes that have not stopped, if ranks run ahead. See [`super::early`].
+    running: AtomicU32,
 }
 
 /// State of a rank's process that the first process has forked.
@@ -104,7 +112,7 @@ impl StartDecision {
 /// Control block of a rank's area.
 #[repr(C, align(128))]
 pub struct Control {
-    turn: AtomicU32,
+    pub(super) turn: AtomicU32,
     /// Identifier of the process, or 0 before MPI_Init.
     pub process: AtomicU32,
     /// Number of the MPI library in [`super::MpiLibrary::ALL`] plus one, or 0 before MPI_Init.
@@ -115,14 +123,19 @@ pub struct Control {
     pub written: AtomicU64,
     /// Number of bytes in the inbox.
     pub answered: AtomicU64,
+    /// True if the inbox of a rank that runs ahead contains a message that the process has not read.
+    pub is_asked: AtomicBool,
+    /// State of the box of early messages.
+    pub(super) early: EarlyControl,
 }
 
 /// Area of a rank in this process's memory.
 pub struct Area {
     at: *mut u8,
-    room: u64,
-    /// Identifier of the simulator's process.
-    pub simulator: u32,
+    /// Rank whose area this is.
+    pub(super) rank: u32,
+    /// The shared file.
+    pub(super) table: Arc<SharedTable>,
 }
 
 // SAFETY: an area is plain memory. The turn decides which side uses the boxes, and each side has one user at a time.
@@ -131,29 +144,25 @@ unsafe impl Send for Area {}
 unsafe impl Sync for Area {}
 
 fn area_size(room: u64) -> u64 {
-    PAGE + 2 * room
+    PAGE + 3 * room
 }
 
-/// Maps `size` bytes of `file` from `offset`.
-fn map(file: &File, offset: u64, size: u64) -> io::Result<*mut u8> {
+/// Maps the first `size` bytes of `file`.
+fn map(file: &File, size: u64) -> io::Result<*mut u8> {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
     // SAFETY: the call creates a new mapping at an address that the system chooses.
-    let at = unsafe {
-        libc::mmap(std::ptr::null_mut(), size as usize, protection, flags, file.as_raw_fd(), offset as libc::off_t)
-    };
+    let at = unsafe { libc::mmap(std::ptr::null_mut(), size as usize, protection, flags, file.as_raw_fd(), 0) };
     if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at.cast()) }
 }
 
 /// The shared file of the simulator.
 pub struct RankMemory {
     file: File,
-    table: SharedTable,
-    areas: u64,
-    room: u64,
+    table: Arc<SharedTable>,
 }
 
-/// Mapping of the header and of the states of processes.
+/// Mapping of the shared file.
 pub struct SharedTable {
     at: *mut u8,
     size: u64,
@@ -175,6 +184,24 @@ impl SharedTable {
     fn header(&self) -> &MemoryHeader {
         // SAFETY: the mapping begins with the header.
         unsafe { &*self.at.cast() }
+    }
+
+    /// Returns the area of `rank`, if the run has such a rank.
+    pub fn area(self: &Arc<Self>, rank: u32) -> Option<Area> {
+        let header = self.header();
+        let position = header.areas + area_size(header.room) * u64::from(rank);
+        // SAFETY: the mapping contains the areas of all ranks.
+        (rank < header.ranks).then(|| Area { at: unsafe { self.at.add(position as usize) }, rank, table: self.clone() })
+    }
+
+    /// Number of processes that run, where ranks run ahead.
+    pub(super) fn running(&self) -> &AtomicU32 {
+        &self.header().running
+    }
+
+    /// Identifier of the simulator's process.
+    pub fn simulator(&self) -> u32 {
+        self.header().simulator
     }
 
     fn state(&self, rank: u32) -> &ForkedState {
@@ -228,14 +255,14 @@ impl SharedTable {
     }
 }
 
-/// Returns the size of an outbox or inbox. Processes with a limit of their address space get small boxes.
+/// Returns the size of a box. Processes with a limit of their address space get small boxes.
 fn room(ranks: u32) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the result has room.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) } == 0 && limit.rlim_cur != libc::RLIM_INFINITY;
     let ranks = u64::from(ranks.max(1));
-    let room = (MOST_MEMORY / ranks / 2).min(MOST_ROOM);
-    let room = if known { room.min(limit.rlim_cur / ranks / 8) } else { room };
+    let room = (MOST_MEMORY / ranks / 3).min(MOST_ROOM);
+    let room = if known { room.min(limit.rlim_cur / ranks / 16) } else { room };
     room.max(LEAST_ROOM) / PAGE * PAGE
 }
 
@@ -256,8 +283,9 @@ impl RankMemory {
         let room = room(ranks);
         let text = PAGE + u64::from(ranks) * size_of::<ForkedState>() as u64;
         let areas = (text + setup.len() as u64).next_multiple_of(PAGE);
-        file.set_len(areas + area_size(room) * u64::from(ranks))?;
-        let table = SharedTable { at: map(&file, 0, areas)?, size: areas };
+        let size = areas + area_size(room) * u64::from(ranks);
+        file.set_len(size)?;
+        let table = SharedTable { at: map(&file, size)?, size };
         // SAFETY: the mapping has room for the header, the states of the processes, and the text behind them.
         unsafe {
             table.at.cast::<MemoryHeader>().write(MemoryHeader {
@@ -269,14 +297,15 @@ impl RankMemory {
                 room,
                 decision: AtomicU32::new(0),
                 failed: [AtomicU32::new(0), AtomicU32::new(0)],
+                running: AtomicU32::new(ranks),
             });
             std::ptr::copy_nonoverlapping(setup.as_ptr(), table.at.add(text as usize), setup.len());
         }
-        Ok(RankMemory { file, table, areas, room })
+        Ok(RankMemory { file, table: Arc::new(table) })
     }
 
-    /// Returns the header and the states of the processes.
-    pub fn table(&self) -> &SharedTable {
+    /// Returns the mapping of the file.
+    pub fn table(&self) -> &Arc<SharedTable> {
         &self.table
     }
 
@@ -284,22 +313,13 @@ impl RankMemory {
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
-
-    /// Maps the area of `rank`.
-    ///
-    /// # Errors
-    /// The system has no address space for the area.
-    pub fn area(&self, rank: u32) -> io::Result<Area> {
-        let at = map(&self.file, self.areas + area_size(self.room) * u64::from(rank), area_size(self.room))?;
-        Ok(Area { at, room: self.room, simulator: std::process::id() })
-    }
 }
 
 /// The shared file in the process of a rank.
 pub struct OpenedMemory {
     file: File,
-    /// Header and states of the processes.
-    pub table: SharedTable,
+    /// Mapping of the file.
+    pub table: Arc<SharedTable>,
     /// Setup text.
     pub setup: Vec<u8>,
 }
@@ -311,40 +331,22 @@ impl OpenedMemory {
     /// The file cannot be opened, or another version of mcpsim has written it.
     pub fn new(path: &str) -> io::Result<OpenedMemory> {
         let file = File::options().read(true).write(true).open(path)?;
-        let first = SharedTable { at: map(&file, 0, PAGE)?, size: PAGE };
+        let first = SharedTable { at: map(&file, PAGE)?, size: PAGE };
         let header = first.header();
         if header.mark != MARK {
             return Err(io::Error::other("the library and the simulator are of different versions of mcpsim"));
         }
-        let table = SharedTable { at: map(&file, 0, header.areas)?, size: header.areas };
+        let size = header.areas + area_size(header.room) * u64::from(header.ranks);
+        let table = SharedTable { at: map(&file, size)?, size };
         let [start, length] = header.setup;
         // SAFETY: the setup text is within the mapping, and nothing changes it.
         let setup = unsafe { std::slice::from_raw_parts(table.at.add(start as usize), length as usize) }.to_vec();
-        Ok(OpenedMemory { file, table, setup })
+        Ok(OpenedMemory { file, table: Arc::new(table), setup })
     }
 
     /// Descriptor of the file.
     pub fn descriptor(&self) -> i32 {
         self.file.as_raw_fd()
-    }
-
-    /// Identifier of the simulator's process.
-    pub fn simulator(&self) -> u32 {
-        self.table.header().simulator
-    }
-
-    /// Maps the area of `rank`.
-    ///
-    /// # Errors
-    /// The system has no address space for the area.
-    pub fn area(&self, rank: u32) -> io::Result<Area> {
-        let header = self.table.header();
-        if rank >= header.ranks {
-            return Err(io::Error::other("the run has no such rank"));
-        }
-        let size = area_size(header.room);
-        let at = map(&self.file, header.areas + size * u64::from(rank), size)?;
-        Ok(Area { at, room: header.room, simulator: header.simulator })
     }
 }
 
@@ -355,9 +357,9 @@ impl Area {
         unsafe { &*self.at.cast::<Control>() }
     }
 
-    /// Size of the outbox and of the inbox in bytes.
+    /// Size of each box in bytes.
     pub fn room(&self) -> u64 {
-        self.room
+        self.table.header().room
     }
 
     /// First byte of the outbox, which the process writes.
@@ -369,13 +371,19 @@ impl Area {
     /// First byte of the inbox, which the simulator writes.
     pub fn inbox(&self) -> *mut u8 {
         // SAFETY: the inbox follows the outbox within the area.
-        unsafe { self.at.add((PAGE + self.room) as usize) }
+        unsafe { self.at.add((PAGE + self.room()) as usize) }
+    }
+
+    /// First byte of the box of early messages.
+    pub(super) fn early_box(&self) -> *mut u8 {
+        // SAFETY: the box of early messages follows the inbox within the area.
+        unsafe { self.at.add((PAGE + 2 * self.room()) as usize) }
     }
 
     /// Returns the pages beyond the first [`KEPT`] bytes of a box to the system, if `used` bytes of the box were used.
     pub fn give_back(&self, start: *mut u8, used: u64) {
         if used > KEPT {
-            let end = used.next_multiple_of(PAGE).min(self.room);
+            let end = used.next_multiple_of(PAGE).min(self.room());
             // SAFETY: the range is in the box that begins at `start`, and its content is no longer needed.
             unsafe { libc::madvise(start.add(KEPT as usize).cast(), (end - KEPT) as usize, libc::MADV_REMOVE) };
         }
@@ -383,10 +391,8 @@ impl Area {
 
     /// Passes the turn to `to` and wakes that side.
     pub fn pass(&self, to: ProcessTurn) {
-        let turn = &self.control().turn;
-        turn.store(to as u32, Ordering::Release);
-        // SAFETY: the word is in memory that both processes map.
-        unsafe { libc::syscall(libc::SYS_futex, turn.as_ptr(), libc::FUTEX_WAKE, 1) };
+        self.control().turn.store(to as u32, Ordering::Release);
+        wake(&self.control().turn);
     }
 
     /// Waits at most `longest` for the turn of `of`. Returns true if `of` has the turn.
@@ -396,16 +402,20 @@ impl Area {
         if now == of as u32 {
             return true;
         }
-        let time = libc::timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos().into() };
-        // SAFETY: the word is in memory that both processes map, and the time is valid.
-        unsafe { libc::syscall(libc::SYS_futex, turn.as_ptr(), libc::FUTEX_WAIT, now, &raw const time) };
+        sleep(turn, now, longest);
         turn.load(Ordering::Acquire) == of as u32
     }
 }
 
-impl Drop for Area {
-    fn drop(&mut self) {
-        // SAFETY: the mapping belongs to the area.
-        unsafe { libc::munmap(self.at.cast(), area_size(self.room) as usize) };
-    }
+/// Wakes the process that waits for a change of `word`.
+pub(super) fn wake(word: &AtomicU32) {
+    // SAFETY: the word is in memory that all processes map.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+}
+
+/// Waits at most `longest` while `word` has the value `value`.
+pub(super) fn sleep(word: &AtomicU32, value: u32, longest: Duration) {
+    let time = libc::timespec { tv_sec: longest.as_secs() as _, tv_nsec: longest.subsec_nanos().into() };
+    // SAFETY: the word is in memory that all processes map, and the time is valid.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time) };
 }

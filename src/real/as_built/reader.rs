@@ -3,8 +3,8 @@
 
 use mcpsim_core::platform::Method;
 use mcpsim_core::rank::{
-    Buffer, Call, CollectiveEntry, Completion, DataBlock, MemoryBlock, Message, Pattern, Payload, ProgramError,
-    Requests, SendMode, Served, Source, TagPattern, Which,
+    Buffer, Call, CollectiveEntry, Completion, DataBlock, EarlyMessage, MemoryBlock, Message, Pattern, Payload,
+    ProgramError, Requests, SendMode, Served, Source, TagPattern, Which,
 };
 use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 use serde::de::DeserializeOwned;
@@ -31,9 +31,9 @@ impl BoxReader {
         BoxReader { at, next, end, is_damaged: false }
     }
 
-    /// Returns a reader of the bytes that are not yet read.
-    pub fn rest(&self) -> BoxReader {
-        BoxReader { ..*self }
+    /// Position behind the last byte.
+    pub fn end(&self) -> u64 {
+        self.end
     }
 
     fn bytes(&mut self, count: u64) -> &[u8] {
@@ -128,6 +128,16 @@ impl BoxReader {
         (0..count).map(|_| self.u32()).collect()
     }
 
+    /// Reads the next early message, if there is one.
+    pub fn early(&mut self) -> Option<EarlyMessage> {
+        if self.next >= self.end {
+            return None;
+        }
+        let [source, context, tag] = std::array::from_fn(|_| self.u32());
+        let (size, number, data) = (Bytes::new(self.u64()), self.u64(), self.payload());
+        (!self.is_damaged).then_some(EarlyMessage { source, context, tag, size, number, data })
+    }
+
     /// Reads the next message of the rank, if there is one. `name` returns the static text equal to a name.
     pub fn message_of_rank(&mut self, name: impl Fn(&str) -> &'static str) -> Option<FromRank> {
         if self.next >= self.end {
@@ -147,6 +157,10 @@ impl BoxReader {
                 FromRank::Answers((0..count).map(|_| self.message()).collect())
             }
             104 => FromRank::Ending(self.sequence()),
+            105 => {
+                let count = self.count();
+                FromRank::Matched((0..count).map(|_| self.u64()).collect())
+            }
             kind => FromRank::Call(self.call(kind, name)),
         };
         Some(if self.is_damaged { FromRank::Damaged } else { message })

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use mcpsim_core::rank::{
-    COMPLETE, Call, Describe, FailureKind, Message, Program, ProgramError, Rank, Reply, ReplyKind, RequestId, Requests,
-    Served,
+    COMPLETE, Call, Completion, Describe, FailureKind, Message, Program, ProgramError, Rank, Reply, ReplyKind,
+    RequestId, Requests, Served,
 };
 
 use super::children::RankProcesses;
@@ -33,29 +33,26 @@ struct RankLink {
     processes: Arc<RankProcesses>,
     /// Request identifier of the engine for each request identifier of the rank.
     names: Vec<RequestId>,
-    /// End of the calls of the main thread in the outbox. Answers to other messages follow.
-    main_end: u64,
+    /// True if the rank runs ahead of virtual time.
+    is_ahead: bool,
     /// Reason why the process can no longer answer.
     lost: Option<ProgramError>,
 }
 
 impl RankLink {
-    /// Waits until the process has passed calls. The next call is read from position `from` of the outbox.
-    fn wait(&mut self, from: u64) {
+    /// Waits until the process has passed calls or an answer.
+    fn wait(&mut self) {
         let (mut looks, mut idle) = (0, None);
         while self.lost.is_none() {
-            if self.area.wait(ProcessTurn::Simulator, LOOK) {
+            if self.has_stopped(LOOK) {
                 let written = self.area.control().written.load(Ordering::Relaxed).min(self.area.room());
-                self.reader = BoxReader::new(self.area.outbox(), from, written);
-                if from == 0 {
-                    self.main_end = written;
-                }
+                self.reader = BoxReader::new(self.area.outbox(), self.reader.next, written);
                 return;
             }
             let attached = self.area.control().process.load(Ordering::Acquire);
             // The process may have passed calls just before its end.
             if let Some(error) = self.processes.ended(self.rank, attached)
-                && !self.area.wait(ProcessTurn::Simulator, Duration::ZERO)
+                && !self.has_stopped(Duration::ZERO)
             {
                 self.lost = Some(error);
             }
@@ -72,6 +69,14 @@ impl RankLink {
                 });
                 self.processes.kill(self.rank);
             }
+        }
+    }
+
+    /// Waits at most `longest` for the end of the process's turn.
+    fn has_stopped(&self, longest: Duration) -> bool {
+        match self.is_ahead {
+            true => self.area.wait_stopped(longest),
+            false => self.area.wait(ProcessTurn::Simulator, longest),
         }
     }
 
@@ -99,21 +104,51 @@ impl RankLink {
             return;
         }
         self.area.control().answered.store(inbox.length, Ordering::Relaxed);
-        self.area.pass(ProcessTurn::Process);
+        match message {
+            _ if !self.is_ahead => self.area.pass(ProcessTurn::Process),
+            // A process that still runs is killed.
+            ToRank::End => drop(self.area.continue_process()),
+            _ => {
+                while !self.area.continue_process() && self.lost.is_none() {
+                    self.wait();
+                }
+            }
+        }
+        if let ToRank::Reply(_) = message {
+            // The process starts to write at the first byte again.
+            self.reader = BoxReader::new(self.area.outbox(), 0, 0);
+        }
+    }
+
+    /// Waits until a rank that runs ahead has stopped. Returns true if it has written calls that the engine has not read.
+    fn has_further_calls(&mut self) -> bool {
+        if !self.is_ahead {
+            return false;
+        }
+        let end = self.reader.end();
+        self.wait();
+        if self.lost.is_none() && self.reader.end() == end && !self.area.waits_for_simulator() {
+            self.damaged();
+        }
+        self.reader.end() > end
     }
 
     fn next(&mut self) -> Option<FromRank> {
         if self.lost.is_some() { None } else { self.reader.message_of_rank(static_name) }
     }
 
-    /// Passes `message` to the process and reads its answer. The answer follows the calls of the main thread, which the
-    /// engine may not have executed.
+    /// Passes `message` to the process and reads its answer, which replaces the message in the inbox. The engine may not
+    /// have executed the calls of the main thread.
     fn ask(&mut self, message: &ToRank<'_>) -> VecDeque<FromRank> {
-        let unread = self.reader.rest();
         self.tell(message);
-        self.wait(self.main_end);
-        let answer = std::iter::from_fn(|| self.next()).collect();
-        self.reader = unread;
+        self.wait();
+        if self.lost.is_some() {
+            return VecDeque::new();
+        }
+        let length = self.area.control().answered.load(Ordering::Relaxed).min(self.area.room());
+        let mut reader = BoxReader::new(self.area.inbox(), 0, length);
+        let answer = std::iter::from_fn(|| reader.message_of_rank(static_name)).collect();
+        self.area.give_back(self.area.inbox(), length);
         answer
     }
 
@@ -176,6 +211,16 @@ impl RankLink {
     }
 }
 
+/// Checks that the engine completed receives with the messages that the rank was given, and removes the tickets.
+fn check(completions: &mut [Completion], numbers: &[u64]) {
+    let mut numbers = numbers.iter();
+    for ticket in completions.iter_mut().filter_map(|of| of.payload.take()) {
+        let number = ticket[..].try_into().map(u64::from_le_bytes).ok();
+        assert_eq!(number.as_ref(), numbers.next(), "the engine matched another message than the program was given");
+        payloads::done(Some(ticket));
+    }
+}
+
 /// Returns a static text equal to `name`. The only names are those of MPI functions, so the texts are never freed.
 fn static_name(name: &str) -> &'static str {
     static NAMES: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
@@ -207,9 +252,9 @@ fn lock(link: &Mutex<RankLink>) -> MutexGuard<'_, RankLink> {
 
 impl RemoteProgram {
     /// Creates the rank `rank`, whose process uses `area`.
-    pub(super) fn new(rank: Rank, area: Area, processes: Arc<RankProcesses>, job: Arc<Job>) -> Self {
+    pub(super) fn new(rank: Rank, area: Area, processes: Arc<RankProcesses>, job: Arc<Job>, is_ahead: bool) -> Self {
         let reader = BoxReader::new(area.outbox(), 0, 0);
-        let link = RankLink { rank, area, reader, processes, names: Vec::new(), main_end: 0, lost: None };
+        let link = RankLink { rank, area, reader, processes, names: Vec::new(), is_ahead, lost: None };
         RemoteProgram { link: Arc::new(Mutex::new(link)), job, starting: None, function: "", has_begun: false }
     }
 }
@@ -220,13 +265,18 @@ impl Program for RemoteProgram {
         let mut link = lock(&shared);
         link.note_started(self.starting.take(), &reply);
         if !std::mem::replace(&mut self.has_begun, true) {
-            link.wait(0);
+            link.wait();
             let library = link.area.control().library.load(Ordering::Relaxed);
             link.processes.set_library(library);
         }
         let mut reply = Some(reply);
         loop {
             match link.next() {
+                Some(FromRank::Matched(numbers)) => {
+                    if let Some(Reply { kind: ReplyKind::Completed(completions), .. }) = &mut reply {
+                        check(completions, &numbers);
+                    }
+                }
                 Some(FromRank::Function(name)) => self.function = static_name(&name),
                 Some(FromRank::Starts(id, call)) => {
                     self.starting = Some(id);
@@ -243,6 +293,7 @@ impl Program for RemoteProgram {
                 },
                 Some(FromRank::Answers(_) | FromRank::Damaged) => link.damaged(),
                 None if link.lost.is_some() => return link.failure(self.function),
+                None if link.has_further_calls() => {}
                 None => match reply.take() {
                     Some(reply) => {
                         let mut told = ToRank::Reply(reply);
@@ -250,7 +301,7 @@ impl Program for RemoteProgram {
                         if let ToRank::Reply(Reply { kind: ReplyKind::Completed(completions), .. }) = &mut told {
                             completions.iter_mut().for_each(|of| payloads::done(of.payload.take()));
                         }
-                        link.wait(0);
+                        link.wait();
                     }
                     // A process passes at least one call in its turn.
                     None => link.damaged(),
@@ -326,7 +377,9 @@ impl Program for RemoteStrand {
                     self.starting = Some(id);
                     return Call::Start(RemoteStrand::boxed(&self.link, number, self.name, thread));
                 }
-                Some(FromRank::Answers(_) | FromRank::Ending(_) | FromRank::Damaged) => link.damaged(),
+                Some(FromRank::Answers(_) | FromRank::Matched(_) | FromRank::Ending(_) | FromRank::Damaged) => {
+                    link.damaged();
+                }
                 None if link.lost.is_some() => return link.failure(self.name),
                 None => match reply.take() {
                     Some(reply) => self.ahead = link.ask(&ToRank::Strand(self.number, reply)),

@@ -32,6 +32,8 @@ pub struct RankSetup {
     pub pipes: Vec<(Rank, [i32; 2])>,
     /// Rank whose process waits for a debugger.
     pub debugged: Option<Rank>,
+    /// True if ranks run ahead of virtual time, with early messages between their processes.
+    pub runs_ahead: bool,
     /// True if several threads of a rank may call MPI at a time.
     pub has_threads: bool,
     /// Number of cores of each rank.
@@ -91,6 +93,7 @@ impl RankSetup {
             states_buffers: false,
             pipes: Vec::new(),
             debugged: options.debugged,
+            runs_ahead: false,
             has_threads: false,
             cores_per_rank: options.cores_per_rank,
             compute,

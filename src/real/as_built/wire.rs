@@ -17,6 +17,8 @@ pub enum FromRank {
     Call(Call),
     /// Answers to a message in the service context.
     Answers(Vec<Message>),
+    /// Sequence numbers of the early messages that the rank's last wait has matched.
+    Matched(Vec<u64>),
     /// The rank's results. The next call is `Finish` or `Fail`.
     Ending(Vec<u8>),
     /// The content of the outbox is not a message.

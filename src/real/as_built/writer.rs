@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use mcpsim_core::rank::{
-    Call, CollectiveEntry, Completion, DataBlock, MemoryBlock, Message, Pattern, Payload, Reply, ReplyKind, RequestId,
-    SendMode, Served, Source, TagPattern, Which,
+    Call, CollectiveEntry, Completion, DataBlock, EarlyMessage, MemoryBlock, Message, Pattern, Payload, Reply,
+    ReplyKind, RequestId, SendMode, Served, Source, TagPattern, Which,
 };
 use mcpsim_core::units::SimTime;
 use serde::Serialize;
@@ -127,6 +127,21 @@ impl BoxWriter {
         self.u8(103);
         self.u32(answers.len() as u32);
         answers.iter().for_each(|message| self.message(message));
+    }
+
+    /// Writes the sequence numbers of the early messages that the rank's last wait has matched.
+    pub fn matched(&mut self, numbers: &[u64]) {
+        self.u8(105);
+        self.u32(numbers.len() as u32);
+        numbers.iter().for_each(|&number| self.u64(number));
+    }
+
+    /// Writes an early message.
+    pub fn early(&mut self, message: &EarlyMessage) {
+        let EarlyMessage { source, context, tag, size, number, data } = message;
+        [*source, *context, *tag].into_iter().for_each(|word| self.u32(word));
+        [size.get(), *number].into_iter().for_each(|word| self.u64(word));
+        self.payload(data);
     }
 
     /// Writes the rank's results.

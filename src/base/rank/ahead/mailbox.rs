@@ -8,14 +8,17 @@ use super::CARRIED;
 use super::mailboxes::EarlyMessage;
 
 /// Index of a receive among the receives of its rank.
-pub(super) type ReceiveId = u32;
+pub type ReceiveId = u32;
 
 /// Greatest number of empty lanes that a mailbox stores for later use.
 const IDLE_LANES: usize = 64;
 
+/// Greatest number of unused tickets that a mailbox stores.
+const MOST_SPARE: usize = 4096;
+
 /// Early messages that have arrived for a rank, and receives that the rank has posted.
 #[derive(Debug, Default)]
-pub(super) struct Mailbox {
+pub struct Mailbox {
     /// Number of early messages that the rank has sent so far.
     sent: u64,
     /// Tickets that are no longer in use, for reuse.
@@ -64,7 +67,9 @@ impl Mailbox {
         let mut ticket = ticket;
         let number = u64::from_le_bytes(ticket[..].try_into().expect("a ticket of eight bytes"));
         ticket.bytes_mut().clear();
-        self.spare.push(ticket);
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(ticket);
+        }
         number
     }
 
@@ -80,13 +85,27 @@ impl Mailbox {
         }
     }
 
+    fn add(&mut self) -> ReceiveId {
+        self.free.pop().unwrap_or_else(|| {
+            self.receives.push(None);
+            self.receives.len() as ReceiveId - 1
+        })
+    }
+
+    /// Posts a receive for early messages. The engine decides its matching message.
+    pub fn receive_deferred(&mut self, pattern: Pattern) -> ReceiveId {
+        let id = self.add();
+        if pattern.context < CARRIED {
+            *self.deferred.entry(pattern.context).or_default() += 1;
+        }
+        self.receives[id as usize] = Some(Receive { pattern, deferred: true, message: None });
+        id
+    }
+
     /// Posts a receive for early messages.
     pub fn receive(&mut self, pattern: Pattern) -> ReceiveId {
         let Pattern { from, context, tag, .. } = pattern;
-        let id = self.free.pop().unwrap_or_else(|| {
-            self.receives.push(None);
-            self.receives.len() as ReceiveId - 1
-        });
+        let id = self.add();
         let mut receive = Receive { pattern, deferred: true, message: None };
         match from {
             Source::Rank(source) if context < CARRIED && !self.deferred.contains_key(&context) => {
@@ -266,6 +285,17 @@ mod tests {
         assert_eq!(mailbox.take(before).number, 1);
         let now = mailbox.receive(from_1(5));
         assert!(!mailbox.is_deferred(now));
+    }
+
+    #[test]
+    fn the_engine_decides_a_deferred_receive() {
+        let mut mailbox = Mailbox::default();
+        (1..=2).for_each(|number| mailbox.arrive(message(number, 5)));
+        let [first, second] = [from_1(5), from_1(5)].map(|pattern| mailbox.receive_deferred(pattern));
+        assert!(mailbox.is_deferred(first) && !mailbox.has(first));
+        assert_eq!([(first, 2), (second, 1)].map(|(id, number)| finished(&mut mailbox, id, number)), [[2], [1]]);
+        let next = mailbox.receive(from_1(5));
+        assert!(!mailbox.is_deferred(next));
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub struct EarlyMessage {
 impl EarlyMessage {
     /// Returns the completion of the receive that matches this message. `index` is the index of the receive in the
     /// call's list.
-    pub(super) fn completion(self, index: u32) -> Completion {
+    pub fn completion(self, index: u32) -> Completion {
         let EarlyMessage { source, tag, size, data, .. } = self;
         Completion { index, source, tag, size, payload: data, cancelled: false }
     }
