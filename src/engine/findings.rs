@@ -22,6 +22,7 @@ use super::network::PassedPorts;
 use super::outcome::{HostTime, Messages};
 use super::paths::Path;
 use super::place_messages;
+use super::queue::EventQueue;
 use super::rank_times::of_threads;
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
@@ -73,6 +74,8 @@ impl Findings {
     pub fn of<P: Program>(worker: Worker<'_, P>, end: WorkerEnd, cancelled: bool) -> Self {
         let waiting = if end == WorkerEnd::Quiet && worker.lp.unfinished > 0 { worker.waiting() } else { Vec::new() };
         let Worker { mut ranks, mut lp, .. } = worker;
+        // The memory of the queue is free for the results.
+        lp.queue = EventQueue::default();
         let mut threads = of_threads(&mut ranks, std::mem::take(&mut lp.recording.threads));
         let (timelines, logs) = trails(&mut ranks, &mut threads, &lp);
         let tasks = ranks.iter_mut().filter_map(|state| task_log(state)).collect();

@@ -36,6 +36,7 @@ mod processes;
 mod program_end;
 mod queue;
 mod rank_times;
+mod ready_queue;
 mod repeats;
 mod requests;
 mod resource;

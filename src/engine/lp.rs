@@ -29,8 +29,10 @@ use super::state::{PendingHead, ProbedMessage, TargetRank};
 use super::statistics::WorkerStatistics;
 use super::transport::Batch;
 
+/// Number of paths per rank for which the table of paths reserves addresses.
+const PATHS_PER_RANK: usize = 2;
 /// Number of message heads in flight above which arrived heads are removed from the list before the list grows.
-const AHEAD: usize = 16;
+const AHEAD: usize = 6;
 
 /// Events for other workers.
 #[derive(Debug)]
@@ -158,12 +160,18 @@ impl<'a> LogicalProcess<'a> {
         let shared_cores = charges.then(|| SharedCores::new(seats, sites, me, &platform.core)).flatten();
         let effects = Effects { shares_cores: shared_cores.is_some(), ..effects.unwrap_or_default() };
         let rules = Level::ALL.map(|level| LevelRules::new(platform, level, effects.delays));
+        // The table of paths is not copied while it grows to this length.
+        let room = PATHS_PER_RANK * seats.len().div_ceil(workers as usize);
         LogicalProcess {
             me,
             seats,
             queue: EventQueue::default(),
             payloads: Payloads::default(),
-            paths: Paths::new(recording.marks > 0, charges || platform.core.memory_sharing == MemorySharing::Fair),
+            paths: Paths::new(
+                recording.marks > 0,
+                charges || platform.core.memory_sharing == MemorySharing::Fair,
+                room,
+            ),
             outbox: EventOutbox { batches: (0..workers).map(|_| Batch::default()).collect(), next: SimTime::NEVER },
             now: EventKey { time: SimTime::ZERO, to: 0, from: 0, sequence: 0 },
             window_end: SimTime::ZERO,
@@ -322,23 +330,31 @@ impl<'a> LogicalProcess<'a> {
             head = earlier.map(|ahead| ahead.head).fold(head, SimTime::max);
         }
         if head > left + self.rules(level).least_latency {
-            if target.ahead.len() >= AHEAD && target.ahead.len() == target.ahead.capacity() {
-                self.forget_arrived(&mut target.ahead);
+            if target.ahead.len() == target.ahead.capacity() {
+                self.make_room(&mut target.ahead);
             }
             target.ahead.push(PendingHead { to, left, head });
         }
         head
     }
 
-    /// Removes the message heads from the list that no later message can overtake. The time of the current event
-    /// decides, because the clock of one task does not bound the send times of other tasks.
+    /// Makes room for a further message head in a full list. Removes the message heads that no later message can
+    /// overtake. The time of the current event decides, because the clock of one task does not bound the send times of
+    /// other tasks.
     #[cold]
-    fn forget_arrived(&self, ahead: &mut Vec<PendingHead>) {
+    fn make_room(&self, ahead: &mut Vec<PendingHead>) {
+        // A rank of a large machine has few messages in flight, and there may be millions of ranks.
+        if ahead.len() < AHEAD {
+            ahead.reserve_exact(AHEAD / 2);
+            return;
+        }
         let least = self.rules.iter().map(|rules| rules.least_latency).min().expect("three levels");
         let now = self.now.time;
         ahead.retain(|other| other.head > now + least);
         // If most message heads remain in the list, the list grows before the next removal.
-        ahead.reserve(ahead.len().max(AHEAD));
+        if 2 * ahead.len() > ahead.capacity() {
+            ahead.reserve_exact(ahead.len());
+        }
     }
 
     /// Records a message to `target` that left at `left` and arrived at `came`, in the statistics and in the timelines.

@@ -20,7 +20,7 @@ use super::mpi_intervals::put_off;
 use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
 use super::state::{Answer, Arrived, MAIN, MatchedReceive, TargetRank, TaskState, Wait, WaitKind};
-use super::waits::{found, wait_all};
+use super::waits::{found, wait_all, wake_for};
 
 /// Starts a send of `message` and removes the payload from the call. The returned request is [`COMPLETE`] if the
 /// message is eager and no core copies the message.
@@ -463,6 +463,12 @@ pub(super) fn set_ready(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, id
     request.state = RequestState::Ready;
     request.ready = time;
     let waiter = request.waiter;
+    if target.requests.ready.is_some() {
+        target.requests.queue_ready(id, time);
+        if waiter == NOBODY && matches!(target.main.wait, Wait::AnyOfMany(_)) {
+            wake_for(target, lp, MAIN, time);
+        }
+    }
     if waiter == NOBODY {
         decided(target, lp, time);
         return;

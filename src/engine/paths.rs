@@ -101,10 +101,11 @@ impl PathSlot {
 }
 
 impl Paths {
-    /// Creates an empty set of paths. `recording` selects whether origins are stored, and `charging` whether contention
-    /// is stored by resource.
-    pub fn new(recording: bool, charging: bool) -> Self {
+    /// Creates an empty set with room for `room` paths. `recording` selects whether origins are stored, and `charging`
+    /// whether contention is stored by resource.
+    pub fn new(recording: bool, charging: bool, room: usize) -> Self {
         Paths {
+            kept: Vec::with_capacity(room),
             beside: recording || charging,
             origins: recording.then(Vec::new),
             charged: charging.then(Vec::new),
@@ -439,7 +440,7 @@ mod tests {
     #[test]
     fn what_held_up_a_transfer_is_charged_to_the_path_that_crosses_it() {
         let ps = SimSpan::from_ps;
-        let mut paths = Paths::new(false, true);
+        let mut paths = Paths::new(false, true, 0);
         let start = paths.put(Path { compute: ps(5), ..Path::default() });
         // Two messages leave from `start`, and one of the messages is delayed.
         let mut late = paths.share(start);
@@ -468,7 +469,7 @@ mod tests {
     #[test]
     fn those_who_go_on_alike_share_the_path() {
         let ps = SimSpan::from_ps;
-        let mut paths = Paths::new(false, true);
+        let mut paths = Paths::new(false, true, 0);
         let start = paths.put(Path { compute: ps(5), ..Path::default() });
         let parts = |protocol| TransferParts { protocol: ps(protocol), ..TransferParts::default() };
         let mut ways: Vec<PathSlot> = (0..6).map(|_| paths.share(start)).collect();

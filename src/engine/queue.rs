@@ -26,6 +26,9 @@ use super::prefetch::prefetch;
 const SORTED_AT_ONCE: usize = 20;
 /// Number of entries in each piece of a bucket of the queue.
 const PIECE: usize = 64;
+/// Greatest number of empty pieces that the queue keeps for reuse. Millions of events at equal times empty as many
+/// pieces at once.
+const MOST_SPARE: usize = 1024;
 /// Number of bits of a digit, and number of digits of a time.
 const DIGIT: usize = 4;
 const DIGITS: usize = 64 / DIGIT;
@@ -326,7 +329,11 @@ impl EventQueue {
             let Bucket { top, full } = std::mem::take(&mut self.buckets[level][digit]);
             self.empty(level, digit);
             let times = full.iter().flatten().chain(&top).map(|entry| entry.time);
-            self.last = times.min().expect("an occupied bucket");
+            self.last = times.clone().min().expect("an occupied bucket");
+            if full.len() > MOST_SPARE {
+                // Doubling the run would need much memory for a long time.
+                self.run.reserve_exact(times.filter(|&time| time == self.last).count());
+            }
             // Entries are moved in the order in which they were pushed; sorting is fast for entries that are already in
             // order.
             for mut piece in full.into_iter().chain([top]) {
@@ -338,11 +345,16 @@ impl EventQueue {
                     }
                 }
                 piece.clear();
-                self.spare.push(piece);
+                if self.spare.len() < MOST_SPARE {
+                    self.spare.push(piece);
+                }
             }
         }
         self.run.sort();
         self.run.append(&mut self.left);
+        if self.left.capacity() > MOST_SPARE * PIECE {
+            self.left = Vec::new();
+        }
     }
 
     /// Moves the first buckets of `level`, the lowest level with events, into the run while the number of moved events

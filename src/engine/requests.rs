@@ -6,6 +6,7 @@ use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 use super::memory::BufferPair;
 use super::paths::PathSlot;
 use super::prefetch::prefetch;
+use super::ready_queue::ReadyQueue;
 
 /// Value of `waiter` if no task waits for the request.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -145,11 +146,13 @@ impl RequestRecord {
 pub(super) struct RequestTable {
     entries: Vec<RequestRecord>,
     free: u32,
+    /// Ready requests, from the first wait or test of a long list of requests on.
+    pub ready: Option<Box<ReadyQueue>>,
 }
 
 impl Default for RequestTable {
     fn default() -> Self {
-        RequestTable { entries: Vec::new(), free: NOBODY }
+        RequestTable { entries: Vec::new(), free: NOBODY, ready: None }
     }
 }
 
@@ -176,10 +179,10 @@ impl RequestTable {
     #[cold]
     fn grow(&mut self) {
         self.entries.reserve_exact(match self.entries.len() {
-            // Most ranks of a large machine have one or two requests, so memory for four requests is not allocated at
-            // once.
-            few @ 0..4 => 1 + few,
-            some @ 4..MANY => some,
+            // Most ranks of a large machine have one, two or six requests, so memory for more requests is not allocated
+            // at once.
+            0 => 1,
+            few @ 1..MANY => few.max(2),
             // A rank with many requests probably adds many more, and repeated moves of the table would displace other
             // data from the caches.
             many => 3 * many,
@@ -203,6 +206,11 @@ impl RequestTable {
         if let Some(request) = self.entries.get(id as usize) {
             prefetch(request, usize::MAX);
         }
+    }
+
+    /// Returns the number of entries of the table, including free entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
     }
 
     /// Iterates over all requests of the table, and over the free entries between them.

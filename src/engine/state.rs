@@ -135,6 +135,9 @@ pub(super) enum Wait {
     All { kind: WaitKind, requests: Requests, left: u32 },
     /// The task waits for any of these requests.
     Any(Requests),
+    /// The rank's program waits for any of these requests of a long list. The requests do not state that the program
+    /// waits for them.
+    AnyOfMany(Requests),
     /// The task waits until the simulation reaches its clock, and then tests these requests.
     Test { requests: Requests, which: Which, poll: bool },
     /// The task waits for the arrival of a message, without receiving the message.

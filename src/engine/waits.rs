@@ -12,8 +12,9 @@ use super::lp::LogicalProcess;
 use super::memory::flow;
 use super::messages::set_ready;
 use super::paths::PathSlot;
+use super::ready_queue::{ReadyRequest, is_long};
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
-use super::state::{Answer, ProbedMessage, TargetRank, TaskState, Wait, WaitKind};
+use super::state::{Answer, MAIN, ProbedMessage, TargetRank, TaskState, Wait, WaitKind};
 
 /// Distance in a list of requests between the request that is being completed and the request that is prefetched.
 const FORESEEN: usize = 8;
@@ -173,7 +174,14 @@ fn completion(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, index: u32, 
 /// Lets the task wait for one of `requests`. The task chooses a request when the simulation reaches the earliest ready
 /// time, because another request may become ready earlier.
 pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: Requests) {
-    let clock = target.control(task).clock;
+    if task == MAIN && is_long(&requests) {
+        let first = target.requests.first_ready();
+        target.begin_wait(task, Wait::AnyOfMany(requests));
+        if let Some(first) = first {
+            wake_for(target, lp, task, first);
+        }
+        return;
+    }
     let mut first: Option<SimTime> = None;
     for &id in &requests {
         if id == COMPLETE {
@@ -186,10 +194,9 @@ pub(super) fn wait_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, tas
             first = Some(first.map_or(request.ready, |first| first.min(request.ready)));
         }
     }
-    let turn = target.begin_wait(task, Wait::Any(requests));
+    target.begin_wait(task, Wait::Any(requests));
     if let Some(first) = first {
-        let rank = target.rank;
-        lp.push(target, first.max(clock), rank, || EventKind::Wake { task, turn });
+        wake_for(target, lp, task, first);
     }
 }
 
@@ -253,6 +260,11 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
             target.control(task).wait = Wait::Any(requests);
             true
         }
+        Wait::AnyOfMany(requests) => {
+            let is_over = decide_any_of_many(target, lp, task, &requests);
+            target.control(task).wait = Wait::AnyOfMany(requests);
+            is_over
+        }
         Wait::Test { requests, which, poll } => {
             let cost = if poll { lp.core.poll } else { SimSpan::ZERO };
             test(target, lp, task, &requests, which, cost);
@@ -299,7 +311,7 @@ pub(super) fn wake(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u
 /// Completes the request that was ready first; of requests with equal ready times, the first in the list.
 fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) {
     let now = lp.now.time;
-    let mut best: Option<(SimTime, u32, RequestId)> = None;
+    let mut best: Option<ReadyRequest> = None;
     for (index, &id) in (0..).zip(requests) {
         if id == COMPLETE {
             best = best.min(Some((SimTime::ZERO, index, id))).or(Some((SimTime::ZERO, index, id)));
@@ -312,7 +324,12 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
             best = Some(candidate);
         }
     }
-    let (ready, index, id) = best.expect("woken when a request is ready");
+    complete_one(target, lp, task, best.expect("woken when a request is ready"));
+}
+
+/// Completes one request of a wait for any of several requests.
+fn complete_one(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, request: ReadyRequest) {
+    let (ready, index, id) = request;
     if id != COMPLETE {
         let cause = target.cause(id);
         target.wait_until(lp, task, ready, cause);
@@ -321,6 +338,25 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
     lp.completions.clear();
     let completion = completion(target, lp, index, id);
     lp.completions.push(completion);
+}
+
+/// Completes the request of a long list that was ready first; of requests with equal ready times, the first in the
+/// list. Returns false if the simulation has not reached the end of the wait.
+fn decide_any_of_many(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, requests: &Requests) -> bool {
+    let Some(first) = target.requests.first_ready_of(requests) else { return false };
+    if first.0.max(target.control(task).clock) > lp.now.time {
+        wake_for(target, lp, task, first.0);
+        return false;
+    }
+    complete_one(target, lp, task, first);
+    true
+}
+
+/// Schedules the end of the task's wait for any of several requests, one of which is ready at `ready`.
+pub(super) fn wake_for(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, ready: SimTime) {
+    let &mut TaskState { turn, clock, .. } = target.control(task);
+    let rank = target.rank;
+    lp.push(target, ready.max(clock), rank, || EventKind::Wake { task, turn });
 }
 
 /// Cancels a receive that no message has matched by the task's clock. Another task that waits for the receive continues
@@ -348,16 +384,19 @@ fn test(
     cost: SimSpan,
 ) {
     let clock = target.control(task).clock;
-    let done = |target: &TargetRank, id: RequestId| {
-        id == COMPLETE || {
+    let is_pending = |id: RequestId| {
+        id != COMPLETE && {
             let request = target.requests.get(id);
-            request.state == RequestState::Ready && request.ready <= clock
+            request.state != RequestState::Ready || request.ready > clock
         }
     };
-    let ready: SmallVec<[(u32, RequestId); 4]> =
-        (0..).zip(requests.iter().copied()).filter(|&(_, id)| done(target, id)).collect();
     lp.completions.clear();
-    if ready.is_empty() || (which == Which::All && ready.len() < requests.len()) {
+    let ready = match which {
+        Which::All if requests.iter().any(|&id| is_pending(id)) => SmallVec::new(),
+        Which::All => (0..).zip(requests.iter().copied()).collect(),
+        Which::Some | Which::First => target.requests.ready_of(requests, clock),
+    };
+    if ready.is_empty() {
         target.spend(lp, task, TimeCategory::Poll, cost);
         return;
     }

@@ -17,6 +17,7 @@ mod leaks;
 pub(crate) mod payloads;
 mod process;
 mod request;
+mod request_table;
 mod types;
 mod window;
 

@@ -51,7 +51,7 @@ fn waiting(target: &TargetRank, control: &TaskState, program: &(impl Program + ?
             kind.name()
         }
         Wait::Flow(kind) => kind.name(),
-        Wait::Any(requests) => {
+        Wait::Any(requests) | Wait::AnyOfMany(requests) => {
             requests.iter().for_each(|&id| add(awaited(target, target.requests.get(id), word)));
             "waitany"
         }

@@ -73,7 +73,9 @@ impl<T> HandleTable<T> {
         FIRST_USER + (index << KIND_BITS | self.kind as usize)
     }
 
-    fn index(&self, handle: Handle) -> Option<usize> {
+    /// Returns the index of the MPI object of `handle` in the table, if the handle has the type of the table.
+    #[inline]
+    pub fn index(&self, handle: Handle) -> Option<usize> {
         let rest = handle.checked_sub(FIRST_USER)?;
         (rest & ((1 << KIND_BITS) - 1) == self.kind as usize).then_some(rest >> KIND_BITS)
     }

@@ -18,6 +18,7 @@ use super::error::{MpiError, MpiResult};
 use super::handler::Errors;
 use super::handles::{HandleKind, HandleTable};
 use super::request::Request;
+use super::request_table::RequestTable;
 use super::types::Types;
 use super::window::{self, Windows};
 use crate::loader::AS_BUILT;
@@ -41,7 +42,7 @@ pub struct MpiProcess {
     numbered: Cell<u32>,
     /// Communication operations whose requests the program freed before the operations completed.
     pub abandoned: RefCell<Vec<Request>>,
-    pub requests: RefCell<HandleTable<Request>>,
+    pub requests: RefCell<RequestTable>,
     /// Nonblocking collectives of the rank that have not completed.
     pub under_way: UnderWay,
 
@@ -113,7 +114,7 @@ unsafe impl Interface for MpiProcess {
             given: Cell::new(None),
             numbered: Cell::new(0),
             abandoned: RefCell::default(),
-            requests: RefCell::new(HandleTable::new(HandleKind::Request)),
+            requests: RefCell::default(),
             under_way: RefCell::default(),
             itself: Rc::new(itself),
             comms: RefCell::new(HandleTable::new(HandleKind::Comm)),

@@ -101,10 +101,10 @@ impl<K: MatchKey, T> List<K, T> {
     fn push_beyond(&mut self, key: K, value: T) {
         match self {
             List::Short(entries) if entries.len() < LONG => {
-                // Most ranks of a large machine have one or two entries in a list, so a capacity of four would waste
+                // Most ranks of a large machine have one, two or six entries in a list, so greater capacities would waste
                 // memory.
                 if entries.capacity() == entries.len() && entries.len() < 4 {
-                    entries.reserve_exact(1 + entries.len());
+                    entries.reserve_exact(if entries.is_empty() { 1 } else { entries.len().max(2) });
                 }
                 entries.push((key, value));
             }

@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn what_is_unpacked_is_what_was_packed() {
-        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::new(true, true));
+        let (mut batch, mut payloads, mut paths) = (Batch::default(), Payloads::default(), Paths::new(true, true, 0));
         let mut expected = Vec::new();
         for number in 0..100u64 {
             let size = [0, 1, LARGE - 1, LARGE, 3 * LARGE][(number / 4 % 5) as usize];
@@ -275,7 +275,7 @@ mod tests {
         let mut incoming = Batch::default();
         package.unpack(&mut incoming);
         assert_eq!(std::mem::take(&mut incoming.news), [news]);
-        let (mut payloads, mut paths) = (Payloads::default(), Paths::new(true, true));
+        let (mut payloads, mut paths) = (Payloads::default(), Paths::new(true, true, 0));
         let events: Vec<Event> = incoming.drain(&mut payloads, &mut paths).collect();
         let found = events.into_iter().map(|mut event| {
             let slot = event.body.payload_mut().map(|slot| std::mem::replace(slot, PayloadSlot::NONE));

@@ -97,9 +97,9 @@ unsafe fn wait_any(
         unsafe { put_empty(status) };
         return (None, Ok(()));
     }
-    let ActiveRequests { places, engine, .. } = active;
+    let ActiveRequests { places, engine, has_complete, .. } = active;
     // A request that is complete without a request in the simulation engine is settled directly.
-    let (place, result) = match engine.iter().position(|&id| id == COMPLETE) {
+    let (place, result) = match has_complete.then(|| engine.iter().position(|&id| id == COMPLETE)).flatten() {
         Some(at) => {
             let place = places[at] as usize;
             // SAFETY: the request of the handle is active. MPI requires the request's buffer to remain valid until
@@ -130,7 +130,7 @@ unsafe fn some(
         unsafe { *outcount = abi::MPI_UNDEFINED };
         return Ok(());
     }
-    let active = handles.testable(p, active);
+    let mut active = handles.testable(p, active);
     if active.places.is_empty() {
         poll_generalised(p);
     }
@@ -152,14 +152,16 @@ unsafe fn some(
         }
     };
     if wait {
-        p.call_completed(Call::WaitAny(active.engine.clone()), |completions| take(&active.places, completions));
-        let others = handles.active(p)?;
+        let engine = std::mem::take(&mut active.engine);
+        p.call_completed(Call::WaitAny(engine), |completions| take(&active.places, completions));
+        let mut others = handles.active(p)?;
         if !others.places.is_empty() {
-            let call = Call::Test { requests: others.engine.clone(), which: Which::Some, poll: false };
+            let requests = std::mem::take(&mut others.engine);
+            let call = Call::Test { requests, which: Which::Some, poll: false };
             p.call_completed(call, |completions| take(&others.places, completions));
         }
     } else if !active.places.is_empty() {
-        let engine = active.engine.clone();
+        let engine = std::mem::take(&mut active.engine);
         p.test(engine, Which::Some, &mut |completions| take(&active.places, completions));
     }
     // SAFETY: MPI requires the program to pass a valid pointer for the result.
@@ -173,10 +175,10 @@ unsafe fn some(
 }
 
 unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses: *mut Status) -> MpiResult {
-    let active = handles.active(p)?;
+    let mut active = handles.active(p)?;
     let mut result = Ok(());
     let waits = active.has_incomplete;
-    let engine = if waits { Requests::new() } else { active.engine.clone() };
+    let engine = if waits { Requests::new() } else { std::mem::take(&mut active.engine) };
     let found = if active.places.is_empty() {
         true
     } else if waits {
@@ -192,7 +194,7 @@ unsafe fn test_all(p: &MpiProcess, handles: Handles, flag: *mut c_int, statuses:
         })
     };
     if found && active.places.len() < handles.count {
-        let inactive = (0..handles.count).filter(|place| !active.places.contains(&(*place as u32)));
+        let inactive = (0..handles.count).filter(|place| active.places.binary_search(&(*place as u32)).is_err());
         for place in inactive {
             // SAFETY: MPI requires the program to pass one status per request.
             unsafe { put_status(status_at(statuses, place), empty_status()) };
@@ -215,13 +217,13 @@ unsafe fn test_any(p: &MpiProcess, handles: &Handles, status: *mut Status) -> (b
         unsafe { put_status(status, empty_status()) };
         return (true, None, Ok(()));
     }
-    let active = handles.testable(p, active);
+    let mut active = handles.testable(p, active);
     if active.places.is_empty() {
         poll_generalised(p);
         return (false, None, Ok(()));
     }
     let mut taken = (false, None, Ok(()));
-    let engine = active.engine.clone();
+    let engine = std::mem::take(&mut active.engine);
     p.test(engine, Which::First, &mut |completions| {
         if let Some(completion) = completions.first_mut() {
             let place = active.places[completion.index as usize] as usize;

@@ -12,6 +12,8 @@ pub(super) struct ActiveRequests {
     pub(super) engine: Requests,
     /// Whether some of the requests are generalised requests that the program has not completed.
     pub(super) has_incomplete: bool,
+    /// Whether some of the requests are complete without a request in the simulation engine.
+    pub(super) has_complete: bool,
 }
 
 impl ActiveRequests {
@@ -77,6 +79,7 @@ impl Handles {
             if !is_incomplete(table.get(unsafe { *self.at(place as usize) }).expect("the request is active")) {
                 keep.places.push(place);
                 keep.engine.push(engine);
+                keep.has_complete |= engine == COMPLETE;
             }
         }
         keep
@@ -92,19 +95,28 @@ impl Handles {
     pub(super) fn active(&self, p: &MpiProcess) -> MpiResult<ActiveRequests> {
         let table = p.requests.borrow();
         let mut active = ActiveRequests::default();
+        active.places.reserve(self.count);
+        active.engine.reserve(self.count);
         for place in 0..self.count {
             // SAFETY: `place` is below `count`, and MPI requires the program to pass an array with `count` handles.
             let handle = unsafe { *self.at(place) };
             if handle == abi::MPI_REQUEST_NULL {
                 continue;
             }
-            let request = table.get(handle).ok_or_else(|| bad_request(handle))?;
-            if !request.active {
-                continue;
-            }
-            active.has_incomplete |= is_incomplete(request);
+            let engine = match table.engine(handle) {
+                Some(engine) => engine,
+                None => {
+                    let request = table.get(handle).ok_or_else(|| bad_request(handle))?;
+                    if !request.active {
+                        continue;
+                    }
+                    active.has_incomplete |= is_incomplete(request);
+                    active.has_complete |= request.engine == COMPLETE;
+                    request.engine
+                }
+            };
             active.places.push(place as u32);
-            active.engine.push(request.engine);
+            active.engine.push(engine);
         }
         Ok(active)
     }

@@ -1,0 +1,124 @@
+/* Checks waits and tests of many requests, of which some are null, inactive, sends or complete at their start
+   (MPI-3.1, section 3.7.5). */
+#include "check.h"
+
+#define N 300
+
+static int next, last, in[N], out[N];
+static MPI_Request sends[N], all[2 * N];
+
+/* Posts receives in the array, followed by an inactive request, a receive from no rank and null requests. */
+static void post(int tag)
+{
+    for (int i = 0; i < N; i++) {
+        in[i] = -1;
+        OK(MPI_Irecv(&in[i], 1, MPI_INT, last, tag + i, MPI_COMM_WORLD, &all[i]));
+    }
+    for (int i = N; i < 2 * N; i++)
+        all[i] = MPI_REQUEST_NULL;
+    OK(MPI_Recv_init(&out[0], 1, MPI_INT, last, tag + N, MPI_COMM_WORLD, &all[N]));
+    OK(MPI_Irecv(&out[0], 1, MPI_INT, MPI_PROC_NULL, tag, MPI_COMM_WORLD, &all[N + 3]));
+}
+
+static void fire(int tag)
+{
+    for (int i = N - 1; i >= 0; i--) {
+        out[i] = mark(rank, i, tag);
+        OK(MPI_Isend(&out[i], 1, MPI_INT, next, tag + i, MPI_COMM_WORLD, &sends[i]));
+    }
+}
+
+/* Checks the completed request with this index. */
+static int right(int index, MPI_Status *status, int tag)
+{
+    if (index == N + 3)
+        return status->MPI_SOURCE == MPI_PROC_NULL && all[index] == MPI_REQUEST_NULL;
+    return index >= 0 && index < N && status->MPI_TAG == tag + index && in[index] == mark(last, index, tag) &&
+           all[index] == MPI_REQUEST_NULL;
+}
+
+static void end(void)
+{
+    OK(MPI_Waitall(N, sends, MPI_STATUSES_IGNORE));
+    OK(MPI_Request_free(&all[N]));
+}
+
+static void any(int test, int late)
+{
+    int tag = 1000 * (1 + 2 * test + late), good = 1;
+    MPI_Status status;
+    post(tag);
+    if (!late)
+        fire(tag);
+    for (int i = 0; i <= N; i++) {
+        int index, flag = 0;
+        if (late && i == 1)
+            fire(tag);
+        if (!test)
+            OK(MPI_Waitany(2 * N, all, &index, &status));
+        while (test && !flag)
+            OK(MPI_Testany(2 * N, all, &index, &flag, &status));
+        good = good && right(index, &status, tag);
+        if (i == N / 2) {
+            /* A request that is not in the array reuses a handle. */
+            MPI_Request other;
+            OK(MPI_Irecv(&index, 1, MPI_INT, rank, tag, MPI_COMM_WORLD, &other));
+            OK(MPI_Send(&i, 1, MPI_INT, rank, tag, MPI_COMM_WORLD));
+            OK(MPI_Wait(&other, &status));
+            good = good && index == i;
+        }
+    }
+    CHECK(good);
+    int index = 0, flag = 0;
+    OK(MPI_Testany(2 * N, all, &index, &flag, &status));
+    CHECK(flag && index == MPI_UNDEFINED);
+    end();
+}
+
+static void some(int test)
+{
+    static int indices[2 * N];
+    static MPI_Status statuses[2 * N];
+    int tag = 5000 + 1000 * test, total = 0, good = 1, count;
+    post(tag);
+    fire(tag);
+    while (total <= N) {
+        if (test)
+            OK(MPI_Testsome(2 * N, all, &count, indices, statuses));
+        else
+            OK(MPI_Waitsome(2 * N, all, &count, indices, statuses));
+        good = good && count >= !test;
+        for (int i = 0; i < count; i++)
+            good = good && right(indices[i], &statuses[i], tag);
+        total += count;
+    }
+    CHECK(good && total == N + 1);
+    end();
+}
+
+static void every(void)
+{
+    static MPI_Status statuses[2 * N];
+    int flag = 0, good = 1;
+    post(7000);
+    fire(7000);
+    while (!flag)
+        OK(MPI_Testall(2 * N, all, &flag, statuses));
+    for (int i = 0; i < N; i++)
+        good = good && right(i, &statuses[i], 7000);
+    CHECK(good && statuses[N].MPI_TAG == MPI_ANY_TAG && statuses[2 * N - 1].MPI_SOURCE == MPI_ANY_SOURCE);
+    end();
+}
+
+int main(int argc, char **argv)
+{
+    start(&argc, &argv, "pt2pt_many");
+    next = (rank + 1) % size;
+    last = (rank + size - 1) % size;
+    for (int i = 0; i < 4; i++)
+        any(i / 2, i % 2);
+    some(0);
+    some(1);
+    every();
+    return finish();
+}
