@@ -91,11 +91,14 @@ pub(super) fn simulate(
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);
     // Ranks run ahead of the engine only with several worker threads, because a single worker thread executes all
-    // program code sequentially. A rank that runs ahead is in a later call than the call that the engine processes, so
-    // profiles of MPI calls prevent running ahead.
+    // program code sequentially. Blocks of code without virtual time do not separate the ranks in virtual time, so the
+    // workers execute them concurrently anyway, and running ahead would only double the processor time of messages. A
+    // rank that runs ahead is in a later call than the call that the engine processes, so profiles of MPI calls prevent
+    // running ahead.
     let details = settings.details;
     let workers = simulation.workers();
-    let ahead = (processes.count() > 1 || workers > 1) && !details.functions && !details.sites;
+    let has_time = settings.job.compute != ComputeMode::Skip;
+    let ahead = (processes.count() > 1 || workers > 1) && has_time && !details.functions && !details.sites;
     // The cost of copies depends on whether caches contain the buffers, in this run or in a replay of the run's trace.
     let states_buffers = conduct.recorded || platform.heeded_memory().is_some_and(|copies| copies.has_caches());
     let main = file;
