@@ -25,6 +25,8 @@ mod isolation;
 mod languages;
 #[path = "real/mistakes.rs"]
 mod mistakes;
+#[path = "real/openmp.rs"]
+mod openmp;
 #[path = "real/profiles.rs"]
 mod profiles;
 #[path = "real/programs.rs"]

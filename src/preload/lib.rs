@@ -11,6 +11,7 @@ mod clocks;
 mod end;
 mod identity;
 mod next;
+mod openmp;
 mod soname;
 mod threads;
 mod variables;

@@ -3,7 +3,7 @@
 //! The MPI library registers its functions when the process becomes a rank.
 
 use std::arch::naked_asm;
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::clocks::{BUSY, interposed, own, runs_rank_code};
@@ -15,10 +15,12 @@ pub struct RegisteredHooks {
     created: extern "C" fn(usize) -> ThreadValue,
     started: extern "C" fn(ThreadValue, usize, c_int),
     begun: extern "C" fn(ThreadValue, usize),
+    finishes: extern "C" fn(),
     ended: extern "C" fn(),
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
     region: extern "C" fn(),
+    order: extern "C" fn() -> bool,
 }
 
 /// Value that the MPI library gives a thread.
@@ -60,10 +62,42 @@ struct FirstCall {
     argument: *mut c_void,
 }
 
-/// First function of each thread. It leaves its stack to the code of the thread.
+/// First function of each thread. It calls the code of the thread.
 #[unsafe(naked)]
 unsafe extern "C" fn enter(start: *mut c_void) -> *mut c_void {
-    naked_asm!("push rdi", "call {open}", "pop rdi", "mov rdi, rdx", "jmp rax", open = sym open)
+    naked_asm!(
+        ".cfi_startproc",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call {open}",
+        "mov rdi, rdx",
+        "call rax",
+        "mov [rsp], rax",
+        "call {finishes}",
+        "pop rax",
+        ".cfi_adjust_cfa_offset -8",
+        "ret",
+        ".cfi_endproc",
+        open = sym open,
+        finishes = sym finishes,
+    )
+}
+
+/// Reports that the code of the current thread ends.
+extern "C" fn finishes() {
+    if let Some(hooks) = hooks() {
+        (hooks.finishes)();
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_exit(result: *mut c_void) -> ! {
+    finishes();
+    // SAFETY: the function has this signature, and does not return.
+    unsafe {
+        call_next!(c"pthread_exit"(result => *mut c_void) -> ());
+        std::hint::unreachable_unchecked()
+    }
 }
 
 unsafe extern "C" fn open(start: *mut c_void) -> FirstCall {
@@ -182,86 +216,18 @@ pub unsafe extern "C" fn pthread_once(control: *mut c_void, function: extern "C"
     0
 }
 
-/// Path of the OpenMP library that the process has loaded, for a library that a program has opened itself.
-unsafe extern "C" fn find_runtime(object: *mut libc::dl_phdr_info, _: usize, to: *mut c_void) -> c_int {
-    // SAFETY: the dynamic linker passes valid objects, and `to` is the location of the result.
-    unsafe {
-        let name = (*object).dlpi_name;
-        if name.is_null() || !CStr::from_ptr(name).to_bytes().windows(7).any(|part| part == b"libgomp") {
-            return 0;
-        }
-        *to.cast::<*mut c_void>() = libc::dlopen(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD);
-    }
-    1
-}
-
-/// Returns the function `name` of the OpenMP library.
-fn of_runtime(known: &AtomicUsize, name: &CStr) -> usize {
-    match next(known, name) {
-        0 => {
-            let mut library: *mut c_void = std::ptr::null_mut();
-            // SAFETY: the callback gets the location of a pointer, and the name ends with a zero byte.
-            let found = unsafe {
-                libc::dl_iterate_phdr(Some(find_runtime), (&raw mut library).cast());
-                if library.is_null() { 0 } else { libc::dlsym(library, name.as_ptr()) as usize }
-            };
-            known.store(found, Ordering::Relaxed);
-            found
-        }
-        found => found,
-    }
-}
-
-fn at_region() {
+/// Handles the start or end of a parallel region of OpenMP.
+pub fn at_region() {
     if let Some(hooks) = hooks() {
         (hooks.region)();
     }
 }
 
-/// Function of the OpenMP library: a region, its argument, and at most six whole numbers.
-type RegionFunction = unsafe extern "C" fn(usize, *mut c_void, usize, usize, usize, usize, usize, usize);
-
-macro_rules! parallel {
-    ($($name:ident)*) => {
-        $(
-            /// Runs a parallel region of OpenMP. All threads of the rank meet at its start and end.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, clippy::too_many_arguments)]
-            pub unsafe extern "C" fn $name(
-                region: usize,
-                argument: *mut c_void,
-                a: usize,
-                b: usize,
-                c: usize,
-                d: usize,
-                e: usize,
-                f: usize,
-            ) {
-                static NEXT: AtomicUsize = AtomicUsize::new(0);
-                let name = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => unreachable!(),
-                };
-                let function = of_runtime(&NEXT, name);
-                assert!(function != 0, "the library of OpenMP has no {name:?}");
-                at_region();
-                // SAFETY: the function has these arguments. Functions with fewer numbers ignore the others.
-                unsafe { std::mem::transmute::<usize, RegionFunction>(function)(region, argument, a, b, c, d, e, f) };
-                at_region();
-            }
-        )*
-    };
-}
-
-parallel! {
-    GOMP_parallel
-    GOMP_parallel_sections
-    GOMP_parallel_loop_static
-    GOMP_parallel_loop_dynamic
-    GOMP_parallel_loop_guided
-    GOMP_parallel_loop_runtime
-    GOMP_parallel_loop_nonmonotonic_dynamic
-    GOMP_parallel_loop_nonmonotonic_guided
-    GOMP_parallel_loop_nonmonotonic_runtime
-    GOMP_parallel_loop_maybe_nonmonotonic_runtime
+/// Waits until no other thread of the rank is at an earlier virtual time, if threads have clocks of their own. Returns
+/// false if other threads cannot run, because the thread is in an MPI function.
+pub fn keep_order() -> bool {
+    match hooks() {
+        Some(hooks) if IS_MANAGED.load(Ordering::Acquire) => (hooks.order)(),
+        _ => true,
+    }
 }

@@ -29,6 +29,7 @@ mod crashed;
 mod early;
 mod foreign;
 mod fork;
+mod futex;
 mod gate;
 mod launch;
 mod memory;

@@ -82,11 +82,11 @@ fn is_linked(path: &Path) -> bool {
     std::fs::read(path).is_ok_and(|bytes| matches!(ForeignProgram::of(&bytes), ForeignProgram::Linked(_)))
 }
 
-/// Returns true if the program file contains the names of functions that start threads which may call MPI.
+/// Returns true if the program file contains the names of functions that start threads with clocks of their own.
 fn may_have_threads(path: &Path) -> bool {
     let Ok(bytes) = std::fs::read(path) else { return false };
     let has = |name: &[u8]| bytes.windows(name.len()).any(|part| part == name);
-    has(b"MPI_Init_thread") && (has(b"pthread_create") || has(b"_M_start_thread"))
+    has(b"GOMP_parallel") || has(b"MPI_Init_thread") && (has(b"pthread_create") || has(b"_M_start_thread"))
 }
 
 /// Checks that the system can start the program at `path` with the libraries of mcpsim.

@@ -41,6 +41,7 @@ pub fn rates() -> CoreRates {
         poll: CoreRates::POLL,
         post_overhead: SimSpan::ZERO,
         context_switch: SimSpan::ZERO,
+        time_slice: SimSpan::from_us(3000),
         scale_factor: Default::default(),
         slowdown: vec![1.0],
         threads: Default::default(),

@@ -94,6 +94,7 @@ struct CoreFile {
     poll: Option<SimSpan>,
     post_overhead: Option<SimSpan>,
     context_switch: Option<SimSpan>,
+    time_slice: Option<SimSpan>,
     scale_factor: Option<StatedScale>,
     slowdown: Option<Vec<Factor>>,
     threads: Option<u32>,
@@ -295,6 +296,10 @@ impl PlatformFile {
         if poll == SimSpan::ZERO {
             return Err(document.expected("core.poll", "a time above zero such as \"100 ns\"", "0"));
         }
+        let time_slice = self.core.time_slice.unwrap_or(CoreRates::TIME_SLICE);
+        if time_slice == SimSpan::ZERO {
+            return Err(document.expected("core.time_slice", "a time above zero such as \"3 ms\"", "0"));
+        }
         // A CMP or node without a stated bandwidth does not limit its cores.
         Ok(CoreRates {
             flops: self.core.flops,
@@ -307,6 +312,7 @@ impl PlatformFile {
             poll,
             post_overhead: self.core.post_overhead.unwrap_or_default(),
             context_switch: self.core.context_switch.unwrap_or_default(),
+            time_slice,
             scale_factor: self.core.scale_factor.map_or(ScaleFactor::Unstated, |stated| stated.0),
             slowdown,
             threads: threads::threads(document, &self.core)?,

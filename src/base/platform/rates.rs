@@ -34,6 +34,8 @@ pub struct CoreRates {
     /// The time of a context switch includes the other rank's last test for messages and the process switch. Only
     /// levels with the contention model `fair` use this time.
     pub context_switch: SimSpan,
+    /// Longest time for which a thread computes while other threads of its rank wait for a core.
+    pub time_slice: SimSpan,
     /// Time of real code on the target machine divided by the time of the same code on the host.
     pub scale_factor: ScaleFactor,
     /// Slowdown of real code if 1, 2, … ranks share the CMP; the last value applies to more ranks.
@@ -125,6 +127,9 @@ impl From<f64> for MemoryPart {
 impl CoreRates {
     /// Default value of `poll`.
     pub const POLL: SimSpan = SimSpan::from_ns(100);
+    /// Default value of `time_slice`: the base slice of Linux 6.6 on a machine with eight or more processors, which is
+    /// 0.75 ms times one plus the binary logarithm of the number of processors, at most eight (`kernel/sched/fair.c`).
+    pub const TIME_SLICE: SimSpan = SimSpan::from_us(3000);
 
     /// Returns the memory bandwidth of a rank in bytes per second if `on_cmp` ranks share its CMP and `on_node` ranks
     /// share its node: the least of the core's bandwidth, an equal part of the CMP's bandwidth, and an equal part of
@@ -220,6 +225,7 @@ mod tests {
             poll: CoreRates::POLL,
             post_overhead: SimSpan::ZERO,
             context_switch: SimSpan::ZERO,
+            time_slice: CoreRates::TIME_SLICE,
             scale_factor: Default::default(),
             slowdown: vec![1.0],
             threads: Default::default(),

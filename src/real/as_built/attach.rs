@@ -48,7 +48,7 @@ pub fn attached() -> bool {
 
 /// Returns true if the current thread runs the rank's own code, not an MPI function.
 extern "C" fn runs_rank_code() -> bool {
-    threads::is_caller() && current().is_some_and(|p| !p.in_call())
+    threads::runs_program()
 }
 
 /// Returns the address of the function of virtual time that replaces the function `name` of the C library.

@@ -371,10 +371,12 @@ pub fn report_crash() {
 
 /// Passes the calls of `task` to the simulator, and waits for the reply to the last one.
 fn pass(p: &MpiProcess, task: RankTask) -> OwnReply {
-    match connected(|connection| connection.exchange(task)) {
+    let reply = match connected(|connection| connection.exchange(task)) {
         NextReply::Own(reply) => reply,
         NextReply::Other(gate, reply) => gate::switch(p, gate, reply),
-    }
+    };
+    p.has_waited();
+    reply
 }
 
 /// Ends the thread that was the strand `number`. Returns the next reply, and the gate of the thread to which it belongs

@@ -6,7 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::mpi::abi::Handle;
+use mcpsim_core::mpi::abi::{self, Handle};
 
 use super::connection;
 use super::threads;
@@ -133,7 +133,8 @@ fn wait(p: &MpiProcess, own: &ThreadGate) -> OwnReply {
             GateEvent::Reply(reply) => {
                 own.lock().inside = None;
                 exchange(p);
-                threads::set_caller();
+                let may_call = own.task == 0 || p.threads.provided.get() >= abi::MPI_THREAD_SERIALIZED;
+                threads::set_running(may_call);
                 p.threads.is_main.set(threads::is_main());
                 return reply;
             }

@@ -260,11 +260,8 @@ impl Launcher<'_> {
                 command.env(OsStr::from_bytes(&entry[..split]), OsStr::from_bytes(value));
             }
         }
-        // Threads of a rank share one core of the host with the simulator, so those that wait must not compute.
-        let is_stated = |name| program.environment.iter().any(|entry| entry.to_bytes().starts_with(name));
-        if self.job.options.cores_per_rank > 1 && !is_stated(b"OMP_WAIT_POLICY=") {
-            command.env("GOMP_SPINCOUNT", "0").env("KMP_BLOCKTIME", "0");
-        }
+        // One thread of a rank runs at a time, so those that wait must not compute.
+        command.env("GOMP_SPINCOUNT", "0").env("KMP_BLOCKTIME", "0");
         if may_fork {
             command.env(START, "fork").env(VARIABLES, variables);
         }

@@ -9,19 +9,20 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::rank::{Buffer, Call, Pattern, RequestId, Requests, SERVICE, Source, THREAD_WAIT, TagPattern};
-use mcpsim_core::units::{Bytes, SimTime};
+use mcpsim_core::rank::{Call, RequestId, Requests};
+use mcpsim_core::units::SimTime;
 
 use super::gate::own_task;
 use super::tasks::in_function;
 use crate::mpi_api::MpiProcess;
-use crate::process::{Function, current_as};
+use crate::process::{Function, current_as, thread_wait};
 
 /// Objects for which threads wait, by address.
 static OBJECTS: Mutex<Option<HashMap<usize, SyncObject>>> = Mutex::new(None);
 
+/// A thread that waits for an object.
 #[derive(Clone, Copy)]
-struct WaitingThread {
+pub(super) struct WaitingThread {
     since: SimTime,
     task: u32,
     request: RequestId,
@@ -49,32 +50,25 @@ fn with<T>(address: usize, body: impl FnOnce(&mut SyncObject) -> T) -> T {
     result
 }
 
-fn own_rank() -> &'static MpiProcess {
+pub(super) fn own_rank() -> &'static MpiProcess {
     // SAFETY: the preloaded library calls these functions only in threads of the rank, whose state is an `MpiProcess`.
     unsafe { current_as::<MpiProcess>() }.expect("the thread runs code of the rank")
 }
 
 /// Lists the current thread as waiting for the object at `address`, since the virtual time `since`. Returns the request
 /// whose cancellation ends the wait: a receive in the service context, which no message matches.
-fn enlist(p: &MpiProcess, address: usize, since: SimTime) -> RequestId {
-    let pattern = Pattern {
-        from: Source::Rank(p.rank),
-        context: SERVICE,
-        tag: TagPattern::Tag(THREAD_WAIT),
-        capacity: Bytes::ZERO,
-        buffer: Buffer::NONE,
-    };
-    let request = p.call_start(Call::Irecv(pattern));
+pub(super) fn enlist(p: &MpiProcess, address: usize, since: SimTime) -> RequestId {
+    let request = p.call_start(Call::Irecv(thread_wait(p.rank)));
     with(address, |object| object.waiting.push(WaitingThread { since, task: own_task(), request }));
     request
 }
 
-fn suspend(p: &MpiProcess, request: RequestId) {
+pub(super) fn suspend(p: &MpiProcess, request: RequestId) {
     p.complete(Requests::from_slice(&[request]));
 }
 
 /// Removes and returns the thread that has waited longest for the object at `address`.
-fn first(address: usize) -> Option<WaitingThread> {
+pub(super) fn first(address: usize) -> Option<WaitingThread> {
     with(address, |object| {
         let order = |&index: &usize| (object.waiting[index].since, object.waiting[index].task);
         let index = (0..object.waiting.len()).min_by_key(order)?;
@@ -82,8 +76,22 @@ fn first(address: usize) -> Option<WaitingThread> {
     })
 }
 
-fn resume(p: &MpiProcess, thread: WaitingThread) {
+pub(super) fn resume(p: &MpiProcess, thread: WaitingThread) {
     p.call_done(Call::Cancel(thread.request));
+}
+
+/// Returns true if a thread waits for the object at `address`.
+pub(super) fn waits(address: usize) -> bool {
+    with(address, |object| !object.waiting.is_empty())
+}
+
+/// Removes the thread whose wait the request `request` ends. Returns false if another thread has resumed it.
+pub(super) fn withdraw(address: usize, request: RequestId) -> bool {
+    with(address, |object| {
+        let before = object.waiting.len();
+        object.waiting.retain(|thread| thread.request != request);
+        object.waiting.len() < before
+    })
 }
 
 /// An object that several threads acquire.

@@ -8,8 +8,8 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_int, c_void};
-use std::mem::MaybeUninit;
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -18,8 +18,10 @@ use mcpsim_core::rank::{Call, Describe, FailureKind, FiberHandle, Program, Reply
 
 use super::connection::{self, RankTask, TaskSimulator};
 use super::fork::preloaded;
+use super::futex::{self, OpenmpLibrary};
 use super::gate::{self, ThreadGate};
 use super::own_process::own_stack;
+use super::threads;
 use crate::mpi_api::MpiProcess;
 use crate::process::run_as;
 
@@ -54,27 +56,21 @@ impl Describe for ThreadStrand {
     }
 }
 
-/// Returns the identifier of a thread with a clock of its own that the program creates now, or `None` if threads of
-/// the rank have no clocks of their own. OpenMP starts its threads itself, and they have none.
+/// Returns the identifier of a thread with a clock of its own that the program creates now with the code at `routine`,
+/// or `None` if the thread has no clock of its own. Threads of GCC's OpenMP library have one at each level of thread
+/// support, unless the rank has threads without clocks.
 pub fn created(p: &MpiProcess, routine: usize) -> Option<u64> {
-    if p.threads.provided.get() != abi::MPI_THREAD_MULTIPLE || is_of_runtime(routine) {
+    let has_clock = match futex::library_of(routine) {
+        _ if p.threads.most.get() != abi::MPI_THREAD_MULTIPLE => false,
+        None => is_managed() || p.threads.provided.get() == abi::MPI_THREAD_MULTIPLE,
+        Some(OpenmpLibrary::Gnu(code)) => !threads::has_team() && catches_waits(&code),
+        Some(OpenmpLibrary::Other) => false,
+    };
+    if !has_clock {
         return None;
     }
     let task = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
     Some(Arc::into_raw(Arc::new(ThreadGate::new(task))) as u64)
-}
-
-/// Returns true if the code at `address` belongs to a library of OpenMP.
-fn is_of_runtime(address: usize) -> bool {
-    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-    // SAFETY: the result has room, and its texts are valid while the library is loaded.
-    unsafe {
-        if libc::dladdr(address as *const c_void, found.as_mut_ptr()) == 0 || found.assume_init().dli_fname.is_null() {
-            return false;
-        }
-        let path = CStr::from_ptr(found.assume_init().dli_fname).to_string_lossy();
-        ["libgomp", "libomp", "libiomp"].iter().any(|name| path.contains(name))
-    }
 }
 
 /// Starts the thread `id` of the program, which [`created`] has given the value `value`, in the engine. `code` is the
@@ -91,10 +87,7 @@ pub fn started(p: &'static MpiProcess, value: u64, id: usize, code: c_int) {
         // SAFETY: the preloaded library has a function with this name and signature.
         unsafe { std::mem::transmute::<*mut c_void, extern "C" fn()>(manage)() };
     }
-    let cores = p.job.options.cores_per_rank.max(1);
-    if gate.task + 1 > cores {
-        p.crowd(cores);
-    }
+    p.share_cores(p.job.options.cores_per_rank.max(1));
     // The new thread owns this reference.
     std::mem::forget(gate.clone());
     let request = in_function(p, "pthread_create", |p| {
@@ -103,6 +96,20 @@ pub fn started(p: &'static MpiProcess, value: u64, id: usize, code: c_int) {
         p.call_start(Call::Start(Box::new(strand)))
     });
     joinable().get_or_insert_default().insert(id, request);
+}
+
+/// Passes waits of the OpenMP library with the addresses `code` to the engine. Returns false if the system refuses it.
+fn catches_waits(code: &Range<usize>) -> bool {
+    static CAUGHT: Mutex<Option<(Range<usize>, bool)>> = Mutex::new(None);
+    let mut caught = CAUGHT.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*caught {
+        Some((known, is_caught)) if known == code => *is_caught,
+        _ => {
+            let is_caught = futex::catch_waits(code);
+            *caught = Some((code.clone(), is_caught));
+            is_caught
+        }
+    }
 }
 
 fn joinable() -> MutexGuard<'static, Option<HashMap<usize, RequestId>>> {
@@ -121,6 +128,15 @@ pub fn begun(p: &'static MpiProcess, value: u64) {
     let simulator = Box::leak(Box::new(TaskSimulator::new(p, task, reply)));
     p.set_handle(Box::leak(Box::new(FiberHandle::outside(simulator))));
     p.start_timer();
+}
+
+/// Waits for the end of the last block of the current thread, which ends. Has no effect for other threads.
+pub fn finishes() {
+    if gate::own_task() != 0
+        && let Some(p) = rank_of_thread()
+    {
+        in_function(p, "pthread_exit", |p| p.complete(Requests::new()));
+    }
 }
 
 /// Ends the current thread in the engine. Returns false if the thread has no clock of its own.
@@ -158,6 +174,11 @@ pub fn join(p: &MpiProcess, id: usize) {
     if let Some(request) = request {
         in_function(p, "pthread_join", |p| p.complete(Requests::from_slice(&[request])));
     }
+}
+
+/// Waits until no other thread of the rank is at an earlier virtual time.
+pub fn keep_order(p: &MpiProcess) {
+    in_function(p, futex::OPENMP, |p| p.wait_for_own_time());
 }
 
 /// Returns the first thread other than the main thread that is in an MPI function, and the name of the function.

@@ -15,6 +15,9 @@ use crate::process::{current, team};
 
 /// Number in the system of the thread that calls MPI.
 static CALLER: AtomicI32 = AtomicI32::new(0);
+/// Number in the system of the thread that runs code of the program: the thread that calls MPI, or a thread with a
+/// clock of its own that may not call MPI.
+static RUNNING: AtomicI32 = AtomicI32::new(0);
 /// Number in the system of the thread that has called MPI_Init.
 static MAIN: AtomicI32 = AtomicI32::new(0);
 /// The rank's state, after the rank has connected to the simulator.
@@ -53,6 +56,22 @@ pub fn is_caller() -> bool {
     NUMBER.get() == CALLER.load(Ordering::Relaxed)
 }
 
+/// Returns true if the current thread is the one that runs code of the program.
+#[inline]
+pub fn is_running() -> bool {
+    NUMBER.get() == RUNNING.load(Ordering::Relaxed)
+}
+
+/// Returns true if the current thread runs the rank's own code, not an MPI function.
+pub fn runs_program() -> bool {
+    is_running() && current().is_some_and(|p| !p.in_call())
+}
+
+/// Returns true if the rank has threads without clocks of their own.
+pub fn has_team() -> bool {
+    HAS_TEAM.load(Ordering::Acquire)
+}
+
 /// Returns true if the current thread has called MPI_Init.
 pub fn is_main() -> bool {
     own_number() == MAIN.load(Ordering::Relaxed)
@@ -64,13 +83,15 @@ struct ThreadHooks {
     created: extern "C" fn(usize) -> CreatedThread,
     started: extern "C" fn(CreatedThread, usize, c_int),
     begun: extern "C" fn(CreatedThread, usize),
+    finishes: extern "C" fn(),
     ended: extern "C" fn(),
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
     region: extern "C" fn(),
+    order: extern "C" fn() -> bool,
 }
 
-static HOOKS: ThreadHooks = ThreadHooks { created, started, begun, ended, joins, joined, region };
+static HOOKS: ThreadHooks = ThreadHooks { created, started, begun, finishes, ended, joins, joined, region, order };
 
 /// A thread that the program creates.
 #[derive(Clone, Copy)]
@@ -83,14 +104,18 @@ struct CreatedThread {
     value: u64,
 }
 
-/// Makes the current thread the one that may call MPI. The engine has continued it.
-pub fn set_caller() {
-    CALLER.store(own_number(), Ordering::Relaxed);
+/// Makes the current thread the one that runs code of the program. The engine has continued it. The thread may call MPI
+/// if `may_call` is true.
+pub fn set_running(may_call: bool) {
+    RUNNING.store(own_number(), Ordering::Relaxed);
+    if may_call {
+        CALLER.store(own_number(), Ordering::Relaxed);
+    }
 }
 
 /// Makes the current thread the caller of MPI, and counts the CPU time of all threads of the rank `p`.
 pub fn watch(p: &'static MpiProcess) {
-    CALLER.store(own_number(), Ordering::Relaxed);
+    set_running(true);
     MAIN.store(own_number(), Ordering::Relaxed);
     *RANK.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(SharedRank(p));
     if let Some(register) = preloaded(c"mcpsim_register_threads") {
@@ -115,10 +140,10 @@ fn start_team(p: &MpiProcess) {
 /// Makes the current thread the caller of MPI.
 pub fn take_over(p: &MpiProcess) {
     let number = own_number();
-    if HAS_TEAM.load(Ordering::Acquire) {
+    if has_team() {
         team::switch_caller(p, number);
     }
-    CALLER.store(number, Ordering::Relaxed);
+    set_running(true);
 }
 
 /// Returns the thread that the current thread creates with the code at `routine`.
@@ -128,7 +153,7 @@ extern "C" fn created(routine: usize) -> CreatedThread {
     if current().is_some_and(|p| p.in_call()) {
         return nothing;
     }
-    if is_caller() {
+    if is_running() {
         if let Some(value) = tasks::created(p, routine) {
             return CreatedThread { has_clock: 1, value };
         }
@@ -151,6 +176,13 @@ extern "C" fn begun(thread: CreatedThread, id: usize) {
     }
 }
 
+/// Handles the return of the code of a thread.
+extern "C" fn finishes() {
+    if runs_program() {
+        tasks::finishes();
+    }
+}
+
 extern "C" fn ended() {
     if !tasks::ended()
         && let Some(p) = rank()
@@ -162,8 +194,7 @@ extern "C" fn ended() {
 /// Handles the wait of the current thread for the end of the thread `id`.
 extern "C" fn joins(id: usize) {
     if let Some(p) = rank()
-        && current().is_some_and(|p| !p.in_call())
-        && is_caller()
+        && runs_program()
     {
         tasks::join(p, id);
     }
@@ -178,19 +209,28 @@ extern "C" fn joined(id: usize) {
 /// Handles the start or end of a parallel region of OpenMP.
 extern "C" fn region() {
     if let Some(p) = rank()
-        && is_caller()
-        && HAS_TEAM.load(Ordering::Acquire)
-        && !p.in_call()
+        && has_team()
+        && runs_program()
     {
         team::meet_in_region(p);
     }
+}
+
+/// Handles a function of OpenMP that threads enter in the order of virtual time. Returns false if the current thread is
+/// in an MPI function.
+extern "C" fn order() -> bool {
+    match rank() {
+        Some(p) if runs_program() => tasks::keep_order(p),
+        _ => return !current().is_some_and(|p| p.in_call()),
+    }
+    true
 }
 
 /// Charges a stated time to the current thread.
 pub fn charge(seconds: f64) {
     let Some(p) = rank() else { return };
     match SimSpan::from_seconds(seconds) {
-        Some(span) if is_caller() => p.charge(span),
+        Some(span) if is_running() => p.charge(span),
         Some(span) => team::charge_thread(own_number(), span),
         None => {}
     }

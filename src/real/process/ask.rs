@@ -21,6 +21,9 @@ impl Process {
         self.stop_timer();
         let handle = self.charged_handle();
         let mut call = make();
+        if self.timer.shares_cores() {
+            self.leave_core_before(handle, &call);
+        }
         handle.call_there(&mut call, |reply| {
             self.clock.set(reply.clock);
             take(reply)
@@ -31,7 +34,11 @@ impl Process {
     #[inline(always)]
     pub fn call_there<R>(&self, call: &mut ManuallyDrop<Call>, take: impl FnOnce(&mut Reply<'_>) -> R) -> R {
         self.stop_timer();
-        self.charged_handle().call_there(call, |reply| {
+        let handle = self.charged_handle();
+        if self.timer.shares_cores() {
+            self.leave_core_before(handle, call);
+        }
+        handle.call_there(call, |reply| {
             self.clock.set(reply.clock);
             take(reply)
         })
@@ -47,17 +54,24 @@ impl Process {
         if handle.asks() {
             let charge = self.take_charge();
             if charge > SimSpan::ZERO {
-                if self.timer.is_crowded() {
-                    self.wait_for_core(handle, charge);
+                if self.timer.shares_cores() {
+                    self.compute_in_turns(handle, charge);
+                } else {
+                    self.compute(handle, charge);
                 }
-                let block = self.charged_block(charge);
-                if let Call::Code(span) = block {
-                    handle.count_code(span, self.function.get());
-                }
-                handle.call(block, |_| ());
             }
         }
         handle
+    }
+
+    /// Executes a block with the cost `charge`.
+    #[inline(always)]
+    pub(super) fn compute(&self, handle: &FiberHandle<'static>, charge: SimSpan) {
+        let block = self.charged_block(charge);
+        if let Call::Code(span) = block {
+            handle.count_code(span, self.function.get());
+        }
+        handle.call(block, |_| ());
     }
 
     /// Ends the current local execution block and returns the engine call for its cost.

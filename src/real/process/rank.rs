@@ -81,8 +81,8 @@ pub struct Process {
     pub own_stack: Cell<(usize, usize)>,
     /// Total time that idle detection made the rank idle although the rank then left its polling loop by itself.
     pub in_vain: Cell<SimSpan>,
-    /// Times from which the cores of the rank are free, if the rank may have more threads than cores.
-    pub(super) cores: RefCell<Vec<SimTime>>,
+    /// Cores of the rank, if it has several threads with clocks of their own.
+    pub(super) cores: RefCell<super::task::RankCores>,
     /// True after the rank has crashed.
     pub crashing: Cell<bool>,
     /// Last fault within an MPI function for which mcpsim called a handler of the program.

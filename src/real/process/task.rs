@@ -1,9 +1,24 @@
 //! Tasks of a rank: the main program and threads with clocks of their own, which share the cores of the rank.
 
+use std::collections::VecDeque;
+
+use super::ask::started;
+use super::job::ComputeMode;
 use super::polling::Polls;
 use super::rank::Process;
-use mcpsim_core::rank::{Call, FiberHandle, Requests, Which};
-use mcpsim_core::units::{SimSpan, SimTime};
+use super::timer::Timer;
+use mcpsim_core::rank::{
+    Buffer, Call, FiberHandle, Pattern, Rank, RequestId, Requests, SERVICE, Source, THREAD_WAIT, TagPattern, Which,
+};
+use mcpsim_core::units::{Bytes, SimSpan};
+
+/// Longest block that occupies no core while the rank has a core for each thread. Such a block needs fewer calls.
+const UNCOUNTED: SimSpan = SimSpan::from_us(100);
+
+/// Returns the call that waits until the simulation reaches the time of the task.
+fn wait_for_own_time() -> Call {
+    Call::Test { requests: Requests::new(), which: Which::Some, poll: false }
+}
 
 /// Values of a rank's state that belong to the task that runs.
 #[derive(Debug)]
@@ -14,6 +29,7 @@ pub struct TaskContext {
     came_with: [usize; 5],
     polls: Polls,
     own_stack: (usize, usize),
+    used: Option<SimSpan>,
 }
 
 impl Default for TaskContext {
@@ -25,11 +41,27 @@ impl Default for TaskContext {
             came_with: [0; 5],
             polls: Polls::default(),
             own_stack: (0, 0),
+            used: None,
         }
     }
 }
 
 impl Process {
+    /// Notes that the current host thread has waited for the simulator or for another thread.
+    #[inline]
+    pub fn has_waited(&self) {
+        if self.job.options.compute == ComputeMode::Measure {
+            Timer::has_waited();
+        }
+    }
+
+    /// Subtracts `ns`, a cost of the simulation, from the measured time of the current block.
+    pub fn discount(&self, ns: u64) {
+        if self.job.options.compute == ComputeMode::Measure {
+            self.timer.discount(ns);
+        }
+    }
+
     /// Exchanges the state of the task that has run and that of the task that runs now.
     pub fn exchange_context(&self, other: &mut TaskContext) {
         other.handle = self.handle.replace(other.handle);
@@ -38,29 +70,137 @@ impl Process {
         other.came_with = self.came_with.replace(other.came_with);
         other.polls = self.polls.replace(other.polls);
         other.own_stack = self.own_stack.replace(other.own_stack);
+        std::mem::swap(&mut self.cores.borrow_mut().used, &mut other.used);
     }
 
-    /// Notes that the rank may have more threads than `cores`, the number of its cores.
-    pub fn crowd(&self, cores: u32) {
-        self.cores.borrow_mut().resize(cores as usize, SimTime::ZERO);
-        self.timer.crowd();
+    /// Notes that a further thread of the rank shares the `count` cores of the rank.
+    pub fn share_cores(&self, count: u32) {
+        let mut cores = self.cores.borrow_mut();
+        cores.count = count;
+        cores.threads += 1;
+        self.timer.share_cores();
     }
 
-    /// Waits until a core of the rank is free for a block with the cost `charge`. Each block of a thread runs on the
-    /// core that is free first, in the order of the starts of blocks.
+    /// Executes a block with the cost `charge` on a core of the rank. A thread keeps its core until it waits. If the rank
+    /// has more threads than cores, it keeps it at most for a time slice while other threads wait for a core.
     #[cold]
-    pub(super) fn wait_for_core(&self, handle: &FiberHandle<'static>, charge: SimSpan) {
-        let call = Call::Test { requests: Requests::new(), which: Which::Some, poll: false };
-        let clock = handle.call(call, |reply| reply.clock);
-        let start = {
-            let mut cores = self.cores.borrow_mut();
-            let free = cores.iter_mut().min().expect("a rank has a core");
-            let start = clock.max(*free);
-            *free = start + charge;
-            start
-        };
-        if start > clock {
-            handle.call(Call::Compute(start.since(clock)), |_| ());
+    pub(super) fn compute_in_turns(&self, handle: &FiberHandle<'static>, charge: SimSpan) {
+        let is_crowded = self.cores.borrow().is_crowded();
+        if self.used().is_none() {
+            if !is_crowded && charge < UNCOUNTED {
+                return self.compute(handle, charge);
+            }
+            self.take_core(handle);
         }
+        let slice = self.job.platform.core.time_slice;
+        let mut left = charge;
+        loop {
+            let used = self.used().unwrap_or_default();
+            let part = left.min(slice.saturating_sub(used));
+            if part > SimSpan::ZERO {
+                self.compute(handle, part);
+            }
+            self.cores.borrow_mut().used = Some(used + part);
+            left = left - part;
+            if left == SimSpan::ZERO {
+                return;
+            }
+            handle.call(wait_for_own_time(), |_| ());
+            self.cores.borrow_mut().used = Some(SimSpan::ZERO);
+            if !self.cores.borrow().queue.is_empty() {
+                self.release_core(handle);
+                self.take_core(handle);
+            }
+        }
+    }
+
+    fn used(&self) -> Option<SimSpan> {
+        self.cores.borrow().used
+    }
+
+    /// Passes the core of the current thread to another thread, if `call` may wait.
+    #[cold]
+    pub(super) fn leave_core_before(&self, handle: &FiberHandle<'static>, call: &Call) {
+        let continues = matches!(
+            call,
+            Call::Compute(_)
+                | Call::Code(_)
+                | Call::Test { .. }
+                | Call::Irecv(_)
+                | Call::Isend(_)
+                | Call::Start(_)
+                | Call::Cancel(_)
+                | Call::Enter(_)
+                | Call::Leave
+        );
+        if !continues && self.used().is_some() {
+            handle.call(wait_for_own_time(), |_| ());
+            self.release_core(handle);
+        }
+    }
+
+    /// Waits until a core of the rank is free for the current thread.
+    fn take_core(&self, handle: &FiberHandle<'static>) {
+        handle.call(wait_for_own_time(), |_| ());
+        self.cores.borrow_mut().used = Some(SimSpan::ZERO);
+        if self.cores.borrow_mut().try_take() {
+            return;
+        }
+        let request = handle.call(Call::Irecv(thread_wait(self.rank)), started);
+        // Another thread may have released a core meanwhile.
+        let is_free = self.cores.borrow_mut().try_take();
+        if is_free {
+            handle.call(Call::Cancel(request), |_| ());
+        } else {
+            self.cores.borrow_mut().queue.push_back(request);
+        }
+        handle.call(Call::Complete(Requests::from_slice(&[request])), |_| ());
+    }
+
+    /// Passes the core of the current thread to the thread that has waited longest.
+    fn release_core(&self, handle: &FiberHandle<'static>) {
+        self.cores.borrow_mut().used = None;
+        let next = self.cores.borrow_mut().queue.pop_front();
+        match next {
+            Some(request) => handle.call(Call::Cancel(request), |_| ()),
+            None => self.cores.borrow_mut().busy -= 1,
+        }
+    }
+}
+
+/// Returns the receive by which a thread of `rank` waits for another thread. No message matches it.
+pub fn thread_wait(rank: Rank) -> Pattern {
+    Pattern {
+        from: Source::Rank(rank),
+        context: SERVICE,
+        tag: TagPattern::Tag(THREAD_WAIT),
+        capacity: Bytes::ZERO,
+        buffer: Buffer::NONE,
+    }
+}
+
+/// Cores of a rank with several threads that have clocks of their own.
+#[derive(Debug, Default)]
+pub struct RankCores {
+    count: u32,
+    /// Number of threads that have started, except the main thread.
+    threads: u32,
+    /// Number of cores on which threads compute.
+    busy: u32,
+    /// Requests whose cancellation gives a core to the thread that waits for it.
+    queue: VecDeque<RequestId>,
+    /// Part of its time slice that the current thread has used, if it has a core.
+    used: Option<SimSpan>,
+}
+
+impl RankCores {
+    fn is_crowded(&self) -> bool {
+        self.threads + 1 > self.count
+    }
+
+    fn try_take(&mut self) -> bool {
+        let is_free = self.busy < self.count;
+        self.busy += u32::from(is_free);
+        is_free
     }
 }

@@ -70,8 +70,8 @@ pub struct Timer {
     clock: HostClock,
     /// The rank has further threads, whose time counts too.
     is_shared: Cell<bool>,
-    /// The rank may have more threads than cores.
-    is_crowded: Cell<bool>,
+    /// The rank has several threads with clocks of their own, which share its cores.
+    shares_cores: Cell<bool>,
     /// Time in ns that starting and stopping the timer adds to a measurement.
     overhead: u64,
     /// Wall time in ns at the start of the current local execution block, or 0 while the timer is stopped.
@@ -86,7 +86,7 @@ impl Timer {
         Timer {
             clock,
             is_shared: Cell::new(false),
-            is_crowded: Cell::new(false),
+            shares_cores: Cell::new(false),
             overhead,
             started: Cell::new(0),
             measured: Cell::new(0),
@@ -121,15 +121,27 @@ impl Timer {
         self.is_shared.get()
     }
 
-    /// Notes that the rank may have more threads than cores.
-    pub fn crowd(&self) {
-        self.is_crowded.set(true);
+    /// Notes that threads with clocks of their own share the cores of the rank.
+    pub fn share_cores(&self) {
+        self.shares_cores.set(true);
     }
 
-    /// Returns true if the rank may have more threads than cores.
+    /// Returns true if threads with clocks of their own share the cores of the rank.
     #[inline]
-    pub fn is_crowded(&self) -> bool {
-        self.is_crowded.get()
+    pub fn shares_cores(&self) -> bool {
+        self.shares_cores.get()
+    }
+
+    /// Notes that the current host thread has waited. The next block starts with a reading of the CPU time.
+    pub fn has_waited() {
+        BOTH.set(Reading { wall: 0, cpu: 0 });
+    }
+
+    /// Subtracts `ns` from the time of the current local execution block, at most to 0.
+    pub fn discount(&self, ns: u64) {
+        if self.is_running() {
+            self.started.set(self.started.get() + ns);
+        }
     }
 
     /// Ends the current local execution block, which is not measured.
@@ -233,7 +245,7 @@ pub(super) fn cpu_time_of(thread: i32) -> Option<u64> {
 
 /// Returns the wall time in ns. The returned wall time is never 0.
 #[inline]
-pub(super) fn wall() -> u64 {
+pub fn wall() -> u64 {
     read(libc::CLOCK_MONOTONIC).max(1)
 }
 
@@ -307,6 +319,37 @@ mod tests {
             std::thread::sleep(nap);
             timer.stop();
             assert_eq!(timer.take() >= nap.as_nanos() as u64, slept, "{clock:?}");
+        }
+    }
+
+    #[test]
+    fn a_discount_shortens_one_block_at_most_to_nothing() {
+        let timer = Timer::new(HostClock::Wall, 0);
+        timer.discount(1);
+        timer.start();
+        timer.discount(u64::MAX / 4);
+        timer.stop();
+        assert_eq!(timer.take(), 0);
+        timer.start();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        timer.stop();
+        assert!(timer.take() >= 1_000_000);
+    }
+
+    #[test]
+    fn a_wait_before_a_block_is_not_part_of_the_block() {
+        let timer = Timer::new(HostClock::Cpu, 0);
+        for _ in 0..100 {
+            std::thread::sleep(std::time::Duration::from_micros(20));
+            Timer::has_waited();
+            timer.start();
+            let cpu = read(libc::CLOCK_THREAD_CPUTIME_ID);
+            let mut value = 1u64;
+            while read(libc::CLOCK_THREAD_CPUTIME_ID) - cpu < 2 * SHORT {
+                value = std::hint::black_box(value.wrapping_mul(3));
+            }
+            timer.stop();
+            assert!(timer.take() >= 2 * SHORT);
         }
     }
 

@@ -7,7 +7,7 @@ use mcpsim_core::units::{SimSpan, SimTime};
 
 use super::{
     ConditionPointer, LockPointer, MutexPointer, SemaphorePointer, acquire, all, enlist, lock_again, one, own_rank,
-    sem_attempt, suspend, units, unless, unlock, with,
+    sem_attempt, suspend, units, unless, unlock, withdraw,
 };
 use crate::as_built::tasks::in_function;
 use crate::mpi_api::MpiProcess;
@@ -45,16 +45,12 @@ pub(super) fn times_out(p: &MpiProcess, address: usize, request: RequestId, unti
     if first == 0 {
         return false;
     }
-    let count = with(address, |object| {
-        let before = object.waiting.len();
-        object.waiting.retain(|thread| thread.request != request);
-        before - object.waiting.len()
-    });
-    if count > 0 {
+    let is_over = withdraw(address, request);
+    if is_over {
         p.call_done(Call::Cancel(request));
     }
     suspend(p, request);
-    count > 0
+    is_over
 }
 
 unsafe extern "C" fn cond_timedwait(
