@@ -27,12 +27,6 @@ pub(super) struct ReadyQueue {
 /// A ready request of a list: ready time, index in the list, identifier.
 pub(super) type ReadyRequest = (SimTime, u32, RequestId);
 
-#[cfg(test)]
-thread_local! {
-    /// Number of requests that the functions of this file have read.
-    static READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
 /// Returns the index of `id` in `list`.
 fn position(list: &[RequestId], id: RequestId) -> Option<usize> {
     // Comparing whole blocks without a branch lets the compiler use vector instructions.
@@ -70,7 +64,7 @@ impl RequestTable {
 
     fn is_ready_since(&self, id: RequestId, time: SimTime) -> bool {
         #[cfg(test)]
-        READ.set(READ.get() + 1);
+        tests::READ.set(tests::READ.get() + 1);
         let request = self.get(id);
         request.state == RequestState::Ready && request.ready == time
     }
@@ -131,7 +125,7 @@ impl RequestTable {
     fn each_ready<'a>(&'a self, list: &'a [RequestId], latest: SimTime) -> impl Iterator<Item = ReadyRequest> + 'a {
         (0..).zip(list).filter_map(move |(index, &id)| {
             #[cfg(test)]
-            READ.set(READ.get() + 1);
+            tests::READ.set(tests::READ.get() + 1);
             if id == COMPLETE {
                 return Some((SimTime::ZERO, index, id));
             }
@@ -168,6 +162,11 @@ mod tests {
     use super::*;
     use crate::requests::RequestRecord;
     use mcpsim_base::units::Bytes;
+
+    thread_local! {
+        /// Number of requests that the functions of this file have read.
+        pub(super) static READ: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
 
     /// Creates a table of `count` pending requests, and the list of their identifiers.
     fn table(count: u32) -> (RequestTable, Vec<RequestId>) {

@@ -17,7 +17,7 @@ mod leaks;
 pub(crate) mod payloads;
 mod process;
 mod request;
-mod request_table;
+mod request_handles;
 mod types;
 mod window;
 

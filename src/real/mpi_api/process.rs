@@ -18,7 +18,7 @@ use super::error::{MpiError, MpiResult};
 use super::handler::Errors;
 use super::handles::{HandleKind, HandleTable};
 use super::request::Request;
-use super::request_table::RequestTable;
+use super::request_handles::RequestHandles;
 use super::types::Types;
 use super::window::{self, Windows};
 use crate::loader::AS_BUILT;
@@ -42,7 +42,7 @@ pub struct MpiProcess {
     numbered: Cell<u32>,
     /// Communication operations whose requests the program freed before the operations completed.
     pub abandoned: RefCell<Vec<Request>>,
-    pub requests: RefCell<RequestTable>,
+    pub requests: RefCell<RequestHandles>,
     /// Nonblocking collectives of the rank that have not completed.
     pub under_way: UnderWay,
 

@@ -14,19 +14,19 @@ const IN_TABLE: RequestId = COMPLETE - 1;
 
 /// The requests of a rank.
 #[derive(Debug)]
-pub struct RequestTable {
+pub struct RequestHandles {
     table: HandleTable<Request>,
     /// Engine's identifier of each active request from the index [`FIRST_LISTED`] on, or [`IN_TABLE`].
     engine: Vec<RequestId>,
 }
 
-impl Default for RequestTable {
+impl Default for RequestHandles {
     fn default() -> Self {
-        RequestTable { table: HandleTable::new(HandleKind::Request), engine: Vec::new() }
+        RequestHandles { table: HandleTable::new(HandleKind::Request), engine: Vec::new() }
     }
 }
 
-impl RequestTable {
+impl RequestHandles {
     /// Inserts a request and returns the handle of the request.
     #[inline(always)]
     pub fn insert(&mut self, request: Request) -> Handle {
@@ -76,7 +76,7 @@ impl RequestTable {
         self.table.get(handle)
     }
 
-    /// Variant of [`RequestTable::get`] that returns a mutable reference to the request.
+    /// Variant of [`RequestHandles::get`] that returns a mutable reference to the request.
     #[inline]
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut Request> {
         self.unlist(handle);
