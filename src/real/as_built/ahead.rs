@@ -205,6 +205,7 @@ impl Connection {
             self.publish();
             if self.area.stop_for_messages(missing as u32) {
                 self.wait_for_turn();
+                self.process().has_waited();
                 if self.area.control().is_asked.load(Ordering::Relaxed) {
                     self.answer_simulator();
                 }
