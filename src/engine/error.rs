@@ -117,6 +117,8 @@ pub struct Waiting {
     /// Ranks that the rank waits for; empty if the rank waits for a message from any source. Cycles of waiting ranks
     /// are detected by these lists.
     pub peers: Vec<Rank>,
+    /// Thread of the same rank that has the lock, or whose end the rank waits for; 0 is the main thread.
+    pub awaited_thread: Option<u32>,
     /// Virtual time at which the wait of the rank began.
     pub since: SimTime,
     /// Position of the rank's program.
@@ -127,32 +129,49 @@ impl Deadlock {
     /// Returns a shortest cycle of ranks in which each rank waits only for the next rank. The first rank of the cycle
     /// is repeated at the end of the list. The list is empty without a cycle.
     pub fn cycle(&self) -> Vec<Rank> {
-        let next: std::collections::BTreeMap<Rank, Rank> =
-            self.waiting.iter().filter_map(|waiting| Some((waiting.rank, *waiting.peers.first()?))).collect();
-        let mut shortest: Vec<Rank> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
-        for &start in next.keys() {
-            let mut path = Vec::new();
-            let mut at = start;
-            while seen.insert(at) {
-                path.push(at);
-                match next.get(&at) {
-                    Some(&peer) => at = peer,
-                    None => break,
-                }
-            }
-            if let Some(from) = path.iter().position(|&rank| rank == at)
-                && next.contains_key(&at)
-            {
-                let mut cycle = path.split_off(from);
-                cycle.push(at);
-                if shortest.is_empty() || cycle.len() < shortest.len() {
-                    shortest = cycle;
-                }
+        // A message of a rank to itself may be from any of its threads.
+        let has_threads = |rank| self.threads.iter().any(|thread| thread.rank == rank);
+        let next = self.waiting.iter().filter_map(|waiting| Some((waiting.rank, *waiting.peers.first()?)));
+        shortest_cycle(&next.filter(|&(rank, peer)| rank != peer || !has_threads(rank)).collect())
+    }
+
+    /// Returns a shortest cycle of threads of a rank in which each thread waits only for the next thread. The result is
+    /// as for [`Deadlock::cycle`]. The main thread has the number 0.
+    pub fn thread_cycle(&self) -> Vec<(Rank, u32)> {
+        let all = self.waiting.iter().chain(&self.threads);
+        let next = all.filter_map(|waiting| {
+            let own = (waiting.rank, waiting.thread.unwrap_or(0));
+            Some((own, (waiting.rank, waiting.awaited_thread.filter(|_| waiting.awaits.len() == 1)?)))
+        });
+        shortest_cycle(&next.collect())
+    }
+}
+
+/// Returns a shortest cycle of `next`, whose first element is repeated at its end. The list is empty without a cycle.
+fn shortest_cycle<T: Copy + Ord>(next: &std::collections::BTreeMap<T, T>) -> Vec<T> {
+    let mut shortest: Vec<T> = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    for &start in next.keys() {
+        let mut path = Vec::new();
+        let mut at = start;
+        while seen.insert(at) {
+            path.push(at);
+            match next.get(&at) {
+                Some(&peer) => at = peer,
+                None => break,
             }
         }
-        shortest
+        if let Some(from) = path.iter().position(|&one| one == at)
+            && next.contains_key(&at)
+        {
+            let mut cycle = path.split_off(from);
+            cycle.push(at);
+            if shortest.is_empty() || cycle.len() < shortest.len() {
+                shortest = cycle;
+            }
+        }
     }
+    shortest
 }
 
 impl fmt::Display for RunError {

@@ -1,6 +1,6 @@
 //! Requests of a rank: receives, sends and strands (concurrent tasks).
 
-use mcpsim_base::rank::{Pattern, Payload, Rank, RequestId, Source, THREAD_WAIT, Tag, TagPattern};
+use mcpsim_base::rank::{Pattern, Payload, Rank, RequestId, Source, THREAD_WAIT, Tag, TagPattern, lock_holder};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::memory::BufferPair;
@@ -129,6 +129,9 @@ impl RequestRecord {
     /// waits for a single rank.
     pub fn awaits(&self) -> (String, Option<Rank>) {
         let RequestRecord { peer, tag, size, .. } = self;
+        if let Some(holder) = self.holder() {
+            return (format!("a lock of {}", thread_name(holder)), None);
+        }
         match self.kind {
             RequestKind::Unmatched if *tag == THREAD_WAIT => ("another thread of the rank".to_owned(), None),
             RequestKind::Unmatched | RequestKind::Cancelled => describe(*peer, *tag),
@@ -139,6 +142,18 @@ impl RequestRecord {
             RequestKind::Strand => ("a non-blocking collective".to_owned(), None),
         }
     }
+}
+
+impl RequestRecord {
+    /// Thread of the rank for whose lock the request waits; 0 for the main thread.
+    pub fn holder(&self) -> Option<u32> {
+        lock_holder(self.tag).filter(|_| self.kind == RequestKind::Unmatched)
+    }
+}
+
+/// Returns the name of a thread in descriptions of waits.
+fn thread_name(thread: u32) -> String {
+    if thread == 0 { "the main thread".to_owned() } else { format!("thread {thread}") }
 }
 
 /// Requests of a rank by index.

@@ -65,6 +65,11 @@ fn deadlock_table(deadlock: &Deadlock) -> String {
     if !cycle.is_empty() {
         text.push_str(&format!("  cycle: {}\n", cycle_text(&cycle)));
     }
+    let threads = deadlock.thread_cycle();
+    if !threads.is_empty() && threads.len() <= CYCLE + 1 {
+        let name = |&(rank, thread): &(Rank, u32)| task_name(rank, Some(thread).filter(|&thread| thread > 0));
+        text.push_str(&format!("  cycle: rank {}\n", threads.iter().map(name).collect::<Vec<_>>().join(" -> ")));
+    }
     text.truncate(text.trim_end().len());
     text
 }
@@ -129,6 +134,7 @@ mod tests {
             call: "recv".to_owned(),
             awaits: vec![peer.map_or("any message".to_owned(), |peer| format!("a message from rank {peer}, tag 0"))],
             peers: peer.into_iter().collect(),
+            awaited_thread: None,
             since: SimTime::from_ps(1_250_000 + u64::from(rank)),
             position: Some("main[0].do[1]".to_owned()),
         }

@@ -155,8 +155,10 @@ fn errors_name_threads_and_their_waits() {
     let built = workshop.path().join("clocks");
     mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
     for (case, code, said) in [
-        ("kept", 3, ["     0  pthread_mutex_lock ", "another thread of the rank"]),
+        ("kept", 3, ["     0  pthread_mutex_lock ", "a lock of thread 1, which has ended"]),
         ("stuck", 3, ["  0 thread 1  MPI_Recv ", "a message from rank 0, tag 9"]),
+        ("crossed", 3, ["a lock of thread 1\n", "  cycle: rank 0 thread 1 -> 0 thread 2 -> 0 thread 1\n"]),
+        ("refused", 0, ["mcpsim: rank 0: pthread_create refused thread 1: ", "refused: 11\n"]),
         (
             "outlives",
             1,
@@ -167,5 +169,41 @@ fn errors_name_threads_and_their_waits() {
         let text = told(case, &ran);
         assert_eq!(ran.code, Some(code), "{text}");
         assert!(said.iter().all(|part| text.contains(part)), "{text}");
+        assert!(!text.contains("cycle: rank 0 -> 0"), "{text}");
+    }
+}
+
+/// Returns the block of the guide's page on threads that is saved as the file `name`.
+fn of_guide(page: &str, name: &str) -> String {
+    let (_, rest) = page.split_once(&format!("Save this as `{name}`")).unwrap();
+    let block = rest.split("```").nth(1).unwrap();
+    block.split_once('\n').unwrap().1.to_owned()
+}
+
+#[test]
+fn the_hybrid_example_of_the_guide_takes_the_derived_time() {
+    libraries();
+    let page = std::fs::read_to_string("docs/guide/threads.md").unwrap();
+    let workshop = directory();
+    let at = |name: &str| workshop.path().join(name);
+    for name in ["hybrid.c", "tiny.toml"] {
+        std::fs::write(at(name), of_guide(&page, name)).unwrap();
+    }
+    for mpi in real_mpis() {
+        mpi.compile_with(&at("hybrid.c"), &at("hybrid"), "-pthread").unwrap();
+        let json = at("hybrid.json");
+        let options = "--ranks 2 --ranks-per-node 1 --cores-per-rank 2 --critical-path";
+        let files = format!("--platform {} --json {}", at("tiny.toml").display(), json.display());
+        output(&at("hybrid"), &format!("{options} {files}"), "");
+        let outcome: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+        // 3 ms + o + L + 1,000 G + o, 4 ms of the thread, 1 ms of the main thread.
+        assert_eq!(outcome["predicted_ps"], 8_005_000_000_u64, "{outcome}");
+        let shares: Vec<(u64, Option<u64>, u64)> = outcome["critical_path"]["ranks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|of| (of["rank"].as_u64().unwrap(), of["thread"].as_u64(), of["own_ps"].as_u64().unwrap() / 1_000_000))
+            .collect();
+        assert_eq!(shares, [(0, Some(1), 4001), (1, None, 3001), (0, None, 1000)], "{outcome}");
     }
 }

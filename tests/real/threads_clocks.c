@@ -233,6 +233,18 @@ static void *serves(void *unused)
     return NULL;
 }
 
+static pthread_mutex_t mutexes[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+
+/* Locks two mutexes in an order that depends on the thread. */
+static void *crosses(void *index)
+{
+    int own = (int)(long)index;
+    pthread_mutex_lock(&mutexes[own]);
+    compute(1);
+    pthread_mutex_lock(&mutexes[1 - own]);
+    return NULL;
+}
+
 static void *keeps(void *unused)
 {
     pthread_mutex_lock(&mutex);
@@ -325,6 +337,14 @@ int main(int argc, char **argv)
         pthread_join(threads[0], NULL);
         ends[0] = now();
         shown = 1;
+    }
+    if (strcmp(what, "crossed") == 0)
+        run(crosses, 2);
+    if (strcmp(what, "refused") == 0) {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, (size_t)1 << 50);
+        printf("refused: %d\n", pthread_create(&threads[0], &attributes, takes, NULL));
     }
     if (strcmp(what, "limits") == 0) {
         sem_init(&semaphore, 0, 0);

@@ -44,6 +44,20 @@ pub type Requests = SmallVec<[RequestId; 12]>;
 /// cancels the receive.
 pub const THREAD_WAIT: Tag = Tag::MAX - 1;
 
+/// Greatest number of a thread that a tag of [`lock_wait`] contains.
+const MOST_HOLDER: u32 = 1 << 24;
+
+/// Returns a tag for the use of [`THREAD_WAIT`] that names the thread `holder` of the rank, for whose lock the receive
+/// waits. The main thread has the number 0.
+pub const fn lock_wait(holder: u32) -> Tag {
+    if holder > MOST_HOLDER { THREAD_WAIT } else { THREAD_WAIT - 1 - holder }
+}
+
+/// Returns the thread that the tag names, if the tag is from [`lock_wait`].
+pub const fn lock_holder(tag: Tag) -> Option<u32> {
+    if tag < THREAD_WAIT && tag >= THREAD_WAIT - 1 - MOST_HOLDER { Some(THREAD_WAIT - 1 - tag) } else { None }
+}
+
 /// Data of a message; `None` for messages of described programs.
 pub type Payload = Option<Data>;
 

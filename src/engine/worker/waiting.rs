@@ -34,6 +34,7 @@ fn waiting(target: &TargetRank, control: &TaskState, program: &(impl Program + ?
     let mut since = control.since;
     let mut awaits = Vec::new();
     let mut peers = Vec::new();
+    let mut awaited_thread = None;
     let mut add = |(text, peer): (String, Option<Rank>)| {
         awaits.push(text);
         peers.extend(peer);
@@ -41,9 +42,10 @@ fn waiting(target: &TargetRank, control: &TaskState, program: &(impl Program + ?
     let call = match &control.wait {
         Wait::All { kind, requests, .. } => {
             let unfinished = requests.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id));
-            unfinished
-                .filter(|request| request.state == RequestState::Pending)
-                .for_each(|request| add(awaited(target, request, word)));
+            unfinished.filter(|request| request.state == RequestState::Pending).for_each(|request| {
+                awaited_thread = awaited_thread.or_else(|| thread_of(target, request));
+                add(awaited(target, request, word));
+            });
             kind.name()
         }
         Wait::Recv { kind, pattern } => {
@@ -81,7 +83,21 @@ fn waiting(target: &TargetRank, control: &TaskState, program: &(impl Program + ?
     };
     let (rank, thread) = (target.rank, program.thread());
     let position = position.filter(|_| thread.is_none());
-    Waiting { rank, thread, call, awaits, peers, since, position }
+    Waiting { rank, thread, call, awaits, peers, awaited_thread, since, position }
+}
+
+/// Returns true if the thread `thread` of the rank has not ended.
+fn has_thread(target: &TargetRank, thread: u32) -> bool {
+    let programs = target.strands.iter().flatten().filter_map(|strand| strand.program.as_ref());
+    programs.into_iter().any(|program| program.thread() == Some(thread))
+}
+
+/// Returns the thread of the rank that can complete the request: the holder of a lock, or a thread that is joined.
+fn thread_of(target: &TargetRank, request: &RequestRecord) -> Option<u32> {
+    match request.kind {
+        RequestKind::Strand => target.strands[request.peer as usize - 1].as_ref()?.program.as_ref()?.thread(),
+        _ => request.holder(),
+    }
 }
 
 /// Returns the word of the application language for an MPI function: "ibcast" for "MPI_Ibcast".
@@ -100,7 +116,11 @@ fn awaited(target: &TargetRank, request: &RequestRecord, word: impl Fn(&str) -> 
         | RequestKind::Send
         | RequestKind::Granted => None,
     };
-    let Some(strand) = strand else { return request.awaits() };
+    let Some(strand) = strand else {
+        let (text, peer) = request.awaits();
+        let has_ended = request.holder().is_some_and(|holder| holder > 0 && !has_thread(target, holder));
+        return (if has_ended { format!("{text}, which has ended") } else { text }, peer);
+    };
     let name = strand.program.as_ref().and_then(|program| program.position());
     let inner = match &strand.control.wait {
         Wait::All { requests, .. } => requests

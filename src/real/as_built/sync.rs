@@ -9,11 +9,11 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::rank::{Call, RequestId, Requests};
+use mcpsim_core::rank::{Call, RequestId, Requests, TagPattern, lock_wait};
 use mcpsim_core::units::SimTime;
 
 use super::gate::own_task;
-use super::tasks::in_function;
+use super::tasks::{self, in_function};
 use crate::mpi_api::MpiProcess;
 use crate::process::{Function, current_as, thread_wait};
 
@@ -58,7 +58,16 @@ pub(super) fn own_rank() -> &'static MpiProcess {
 /// Lists the current thread as waiting for the object at `address`, since the virtual time `since`. Returns the request
 /// whose cancellation ends the wait: a receive in the service context, which no message matches.
 pub(super) fn enlist(p: &MpiProcess, address: usize, since: SimTime) -> RequestId {
-    let request = p.call_start(Call::Irecv(thread_wait(p.rank)));
+    enlist_for(p, address, since, None)
+}
+
+/// Lists the current thread as [`enlist`]. The object is a lock of the thread `holder`, if known.
+fn enlist_for(p: &MpiProcess, address: usize, since: SimTime, holder: Option<u32>) -> RequestId {
+    let mut pattern = thread_wait(p.rank);
+    if let Some(holder) = holder {
+        pattern.tag = TagPattern::Tag(lock_wait(holder));
+    }
+    let request = p.call_start(Call::Irecv(pattern));
     with(address, |object| object.waiting.push(WaitingThread { since, task: own_task(), request }));
     request
 }
@@ -101,9 +110,18 @@ struct Acquired<'a> {
     attempt: &'a dyn Fn() -> Option<c_int>,
     /// Number of threads that could acquire the object now.
     free: usize,
+    /// True if the object is a mutex.
+    is_mutex: bool,
 }
 
 impl Acquired<'_> {
+    /// Returns the thread that has the mutex; `None` for other objects.
+    fn holder(&self) -> Option<u32> {
+        // SAFETY: the object is a mutex, whose third number is the number of its holder in the system.
+        let number = self.is_mutex.then(|| unsafe { *(self.address as *const i32).add(HOLDER) })?;
+        tasks::of_number(number)
+    }
+
     /// Acquires the object, unless it is granted to other threads.
     fn try_now(&self) -> Option<c_int> {
         let is_free =
@@ -123,7 +141,7 @@ fn acquire<'a>(p: &MpiProcess, until: Option<&libc::timespec>, of: impl Fn() -> 
         if let Some(code) = object.try_now() {
             return code;
         }
-        let request = enlist(p, object.address, since);
+        let request = enlist_for(p, object.address, since, object.holder());
         match until {
             None => suspend(p, request),
             Some(until) if timed::times_out(p, object.address, request, until) => return libc::ETIMEDOUT,
@@ -156,14 +174,17 @@ fn resume_all(p: &MpiProcess, address: usize) {
     all.into_iter().for_each(|thread| resume(p, thread));
 }
 
-/// An object that one thread can have.
+/// Position of the number of the holder in a mutex of the GNU C library.
+const HOLDER: usize = 2;
+
+/// A mutex.
 fn one(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
-    Acquired { address, attempt, free: 1 }
+    Acquired { address, attempt, free: 1, is_mutex: true }
 }
 
 /// An object that any number of threads can have.
 fn all(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
-    Acquired { address, attempt, free: usize::MAX }
+    Acquired { address, attempt, free: usize::MAX, is_mutex: false }
 }
 
 fn unless(code: c_int, busy: c_int) -> Option<c_int> {
@@ -269,7 +290,7 @@ fn units(semaphore: SemaphorePointer, attempt: &dyn Fn() -> Option<c_int>) -> Ac
     let mut free = 0;
     // SAFETY: see `mutex_lock`. The result has room.
     unsafe { libc::sem_getvalue(semaphore, &mut free) };
-    Acquired { address: semaphore as usize, attempt, free: free.max(0) as usize }
+    Acquired { address: semaphore as usize, attempt, free: free.max(0) as usize, is_mutex: false }
 }
 
 unsafe extern "C" fn sem_wait(semaphore: SemaphorePointer) -> c_int {

@@ -27,6 +27,8 @@ use crate::process::run_as;
 
 /// Threads that the program can join, by their identifiers in the program.
 static JOINABLE: Mutex<Option<HashMap<usize, RequestId>>> = Mutex::new(None);
+/// Numbers of threads among the threads of the rank, by their numbers in the system.
+static NUMBERS: Mutex<Option<HashMap<i32, u32>>> = Mutex::new(None);
 /// Number of the last started thread of the rank.
 static STARTED: AtomicU32 = AtomicU32::new(0);
 /// True after the start of the first thread with a clock of its own.
@@ -79,7 +81,7 @@ pub fn started(p: &'static MpiProcess, value: u64, id: usize, code: c_int) {
     // SAFETY: the value is from `created`. The new thread has a reference of its own only if the system has started it.
     let gate = unsafe { Arc::from_raw(value as *const ThreadGate) };
     if code != 0 {
-        return;
+        return note_refused(p, gate.task, code);
     }
     if !IS_MANAGED.swap(true, Ordering::AcqRel)
         && let Some(manage) = preloaded(c"mcpsim_manage_threads")
@@ -112,6 +114,28 @@ fn catches_waits(code: &Range<usize>) -> bool {
     }
 }
 
+/// Notes once that the system has refused a thread.
+fn note_refused(p: &MpiProcess, thread: u32, code: c_int) {
+    static NOTED: AtomicBool = AtomicBool::new(false);
+    if NOTED.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    let why = std::io::Error::from_raw_os_error(code);
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the result has room.
+    unsafe { libc::getrlimit(libc::RLIMIT_NPROC, &mut limit) };
+    let most = match limit.rlim_cur {
+        libc::RLIM_INFINITY => "no limit of processes and threads".to_owned(),
+        most => format!("at most {most} processes and threads"),
+    };
+    let text = format!(
+        "mcpsim: rank {}: pthread_create refused thread {thread}: {why}; the user has {most} (ulimit -u)\n",
+        p.rank
+    );
+    // SAFETY: the text has the stated length.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+}
+
 fn joinable() -> MutexGuard<'static, Option<HashMap<usize, RequestId>>> {
     JOINABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -121,6 +145,9 @@ pub fn begun(p: &'static MpiProcess, value: u64) {
     // SAFETY: the value is from `created`, and the creator keeps one reference for this thread.
     let gate = unsafe { Arc::from_raw(value as *const ThreadGate) };
     run_as(p);
+    // SAFETY: the call has no requirement.
+    let number = unsafe { libc::gettid() };
+    NUMBERS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(number, gate.task);
     let reply = gate::enter(p, gate.clone());
     p.own_stack.set(own_stack());
     p.clock.set(reply.clock);
@@ -137,6 +164,14 @@ pub fn finishes() {
     {
         in_function(p, "pthread_exit", |p| p.complete(Requests::new()));
     }
+}
+
+/// Returns the thread of the rank with the number `number` in the system; 0 is the main thread.
+pub fn of_number(number: i32) -> Option<u32> {
+    if threads::is_main_number(number) {
+        return Some(0);
+    }
+    NUMBERS.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.get(&number).copied()
 }
 
 /// Ends the current thread in the engine. Returns false if the thread has no clock of its own.

@@ -77,6 +77,11 @@ pub fn is_main() -> bool {
     own_number() == MAIN.load(Ordering::Relaxed)
 }
 
+/// Returns true if the thread with the number `number` in the system has called MPI_Init.
+pub fn is_main_number(number: i32) -> bool {
+    number != 0 && number == MAIN.load(Ordering::Relaxed)
+}
+
 /// Functions that the preloaded library calls when threads start and end, as in `src/preload/threads.rs`.
 #[repr(C)]
 struct ThreadHooks {
