@@ -65,8 +65,7 @@ const UNSAFE: &[&str] = &[
     "src/mpi/datatype/movement.rs",
     "src/mpi/datatype/walk.rs",
     "src/mpi/op.rs",
-    "src/mpi/op/arithmetic.rs",
-    "src/mpi/op/long_double.rs",
+    "src/mpi/op/",
     // Machine code that is loaded into memory.
     "src/real/cc/sysroot.rs",
     "src/real/loader/backtrace.rs",
@@ -109,7 +108,7 @@ const UNSAFE: &[&str] = &[
     "src/mpich",
     "src/mpi_abi",
     "src/preload",
-    // Memory of the operating system, and functions of a C library of the user.
+    // Memory of the operating system, and C libraries of users.
     "src/cli/memory.rs",
     "src/cli/measure/layers/library.rs",
 ];
