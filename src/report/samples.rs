@@ -169,6 +169,7 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         timelines: Vec::new(),
         places: Vec::new(),
         per_rank,
+        per_thread: Vec::new(),
         by_place: Vec::new(),
         pairs: None,
         copies: None,
