@@ -57,7 +57,7 @@ mod tests {
         let text = thread_times(&outcome);
         let row: Vec<&str> = text.lines().find(|line| line.contains("1 thread 2 ")).unwrap().split("  ").collect();
         let cells: Vec<&str> = row.into_iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();
-        assert_eq!(cells, ["1 thread 2", "5.000 us", "3.000 us", "0 ps", "0 ps", "2.000 us", "0 ps"], "{text}");
+        assert_eq!(cells, ["1 thread 2", "5.000 us", "3.000 us", "0 s", "0 s", "2.000 us", "0 s"], "{text}");
         assert!(text.ends_with("  and 1 more\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }

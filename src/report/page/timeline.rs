@@ -26,6 +26,10 @@ pub(super) fn timeline(name: &str, text: &str) -> Result<Value, ConfigError> {
         ranks.entry(row_of(event)).or_default().push((start, start + length, event["name"].as_str().unwrap_or("")));
         end = end.max(start + length);
     }
+    // A rank without states has a row if it has calls or messages.
+    for event in events.iter().filter(|event| is_call(event) || event["cat"] == "message") {
+        ranks.entry(row_of(event)).or_default();
+    }
     if ranks.is_empty() {
         return Err(wrong(name, "expected intervals of ranks in traceEvents; found none"));
     }
@@ -85,8 +89,8 @@ fn row_of(event: &Value) -> Row {
     }
 }
 
-/// Returns the messages of a timeline as row of the sender, departure, row of the receiver, arrival and bytes. Messages beyond the maximum
-/// number are omitted.
+/// Returns the messages of a timeline as row of the sender, departure, row of the receiver, arrival and bytes. Messages
+/// beyond the maximum number are omitted.
 fn messages(events: &[Value], rows: &[Row], units: impl Fn(f64) -> u64) -> Vec<[u64; 5]> {
     let mut left: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut messages = Vec::new();
