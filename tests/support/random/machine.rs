@@ -66,6 +66,7 @@ pub const KEYS: &[(&str, Values)] = &[
             ("poll", &["\"100 ns\"", "\"700 ns\""]),
             ("post_overhead", &["\"50 ns\""]),
             ("context_switch", &["\"1 us\""]),
+            ("time_slice", &["\"2 ms\""]),
             ("scale_factor", &["1.5"]),
             ("slowdown", &["[1.0, 1.2]"]),
             ("threads", &["2\nplatform.core.sibling_slowdown=1.6"]),
