@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A process continues after calls that need no reply, such as sends. The simulator reads these calls later. At any
-//! time either the process or the simulator uses the memory of a rank ([`memory::ProcessTurn`]). The simulator may pass
+//! time either the process or the simulator uses the memory of a rank (`memory::ProcessTurn`). The simulator may pass
 //! three messages to a process that waits: the reply to its last call, a one-sided operation, or a reply to a strand.
 //! The process answers the last two, and waits again.
 //!
