@@ -14,12 +14,13 @@
 //! three messages to a process that waits: the reply to its last call, a one-sided operation, or a reply to a strand.
 //! The process answers the last two, and waits again.
 //!
-//! With several workers or several cores per rank, the process and the simulator alternate: a process waits for the reply
-//! to each receive. Otherwise the ranks run ahead of virtual time (`ahead`). A receive from a certain source ends as soon as the sender has
-//! written the message to the memory of the receiver (`early`), and the process continues. The simulator waits until all
-//! processes have stopped. It then executes their calls in the order of virtual time, and checks that it matches the same
-//! messages as the processes did. A rank waits for the simulator in calls whose result depends on time, such as tests,
-//! receives from any source and reads of the clock, and in all waits if its threads have clocks of their own.
+//! With several workers or several cores per rank, the process and the simulator alternate: a process waits for the
+//! reply to each receive. Otherwise the ranks run ahead of virtual time (`ahead`). A receive from a certain source ends
+//! as soon as the sender has written the message to the memory of the receiver (`early`), and the process continues.
+//! The simulator waits until all processes have stopped. It then executes their calls in the order of virtual time, and
+//! checks that it matches the same messages as the processes did. A rank waits for the simulator in calls whose result
+//! depends on time, such as tests, receives from any source and reads of the clock, and in all waits if its threads
+//! have clocks of their own.
 
 mod ahead;
 mod attach;

@@ -19,7 +19,9 @@ const MOST_KEPT: usize = 4096;
 const MOST_BYTES: usize = 64 << 20;
 
 thread_local! {
-    static KEPT: RefCell<Kept> = const { RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0, empty: Vec::new() }) };
+    static KEPT: RefCell<Kept> = const {
+        RefCell::new(Kept { classes: [const { Vec::new() }; CLASSES], bytes: 0, empty: Vec::new() })
+    };
 }
 
 /// Pool of message buffers of a host thread.
