@@ -17,6 +17,8 @@ mod buffers;
 mod cc;
 #[path = "real/conformance.rs"]
 mod conformance;
+#[path = "real/folded.rs"]
+mod folded;
 #[path = "real/heap.rs"]
 mod heap;
 #[path = "real/isolation.rs"]

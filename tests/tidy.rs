@@ -5,6 +5,8 @@
 mod rules;
 #[path = "tidy/statics.rs"]
 mod statics;
+#[path = "tidy/unsafe_files.rs"]
+mod unsafe_files;
 #[path = "tidy/words.rs"]
 mod words;
 

@@ -287,6 +287,7 @@ def run(
     stack_size: str | int | None = None,
     buffering: str | None = None,
     data: str | int | None = None,
+    share_memory: str | int | None = None,
     share_libraries: str | typing.Sequence[str] | None = None,
     ranks_as: str | None = None,
     start: str | None = None,

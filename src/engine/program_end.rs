@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// Exit codes of a real program's ranks, and libraries that the ranks shared. The value does not exist for a program
-/// that ended as the MPI standard requires and shared no library.
+/// Exit codes of a real program's ranks, and memory and libraries that the ranks shared. The value does not exist for a
+/// program that ended as the MPI standard requires and shared neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ProgramEnd {
     /// Exit code of mcpsim: the first nonzero exit code of a rank, or 1 if ranks never called MPI_Finalize.
@@ -17,4 +17,30 @@ pub struct ProgramEnd {
     /// Files of libraries that were loaded once for all ranks, except the C library and compiler libraries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_libraries: Vec<String>,
+    /// Memory of the ranks on the same physical pages, whose contents are meaningless.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded_memory: Option<FoldedUse>,
+}
+
+/// Folded memory, which all ranks of a host process have on the same physical pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct FoldedUse {
+    /// Sum over the ranks of the greatest folded memory of each rank, in bytes.
+    pub bytes: u64,
+    /// Number of allocations.
+    pub blocks: u64,
+    /// Memory of the host that the largest block occupies, in bytes.
+    pub host_bytes: u64,
+}
+
+impl FoldedUse {
+    /// Adds the folded memory of another host process.
+    #[must_use]
+    pub fn plus(self, other: FoldedUse) -> FoldedUse {
+        FoldedUse {
+            bytes: self.bytes + other.bytes,
+            blocks: self.blocks + other.blocks,
+            host_bytes: self.host_bytes.max(other.host_bytes),
+        }
+    }
 }

@@ -31,7 +31,7 @@ use mcpsim_core::engine::{PreparedRun, RankPrograms, RunResult};
 use mcpsim_core::rank::{Program, Rank};
 
 use crate::loader::{self, Image, ImageError};
-use crate::process::{Job, JobOptions, clib, heap};
+use crate::process::{Job, JobOptions, ShareMemory, clib, folded, heap};
 
 /// A rank that runs a compiled program.
 pub type RealProgram = crate::process::RealProgram<process::MpiProcess>;
@@ -58,15 +58,23 @@ impl RankPrograms for RealRanks {
 }
 
 /// Provides mcpsim's replacement functions and variables to programs, in place of the symbols of system libraries.
-struct MpiHost {
-    /// True if the memory functions of programs allocate blocks with guard bytes (`--check-heap`).
-    guarded: bool,
+enum MpiHost {
+    /// The C library allocates memory.
+    Plain,
+    /// The memory functions of programs allocate blocks with guard bytes (`--check-heap`).
+    Guarded,
+    /// The memory functions of programs allocate folded blocks (`--share-memory`).
+    Folded,
 }
 
 impl loader::Host for MpiHost {
     fn function(&self, name: &str) -> Option<usize> {
-        let guarded = || heap::find(name).filter(|_| self.guarded);
-        calls::find(name).or_else(guarded).or_else(|| clib::find(name))
+        let memory = || match self {
+            MpiHost::Plain => None,
+            MpiHost::Guarded => heap::find(name),
+            MpiHost::Folded => folded::find(name),
+        };
+        calls::find(name).or_else(memory).or_else(|| clib::find(name))
     }
 
     fn owned_names(&self) -> &'static [&'static str] {
@@ -84,6 +92,10 @@ impl loader::Host for MpiHost {
 /// # Errors
 /// The program file cannot be loaded, or the program uses a function that no library defines.
 pub fn open(path: &Path, options: &JobOptions, number: usize) -> Result<Image, ImageError> {
-    let host = if options.checks.heap { &MpiHost { guarded: true } } else { &MpiHost { guarded: false } };
+    let host = match options.share_memory {
+        _ if options.checks.heap => &MpiHost::Guarded,
+        ShareMemory::From(_) => &MpiHost::Folded,
+        ShareMemory::Marked | ShareMemory::None => &MpiHost::Plain,
+    };
     Image::open(path, host, &options.shared, number)
 }

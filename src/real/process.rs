@@ -5,7 +5,7 @@
 //! simulation engine. `ask` sends calls from the rank's code to the simulation engine. `job` contains the state that
 //! all ranks share. `timer` and `sample` measure the cost of code. `clib` replaces functions of the C library that
 //! ranks must not share. `crash` and `unwind` report the position of a rank. `heap` provides heap memory whose bounds
-//! are checked. The module `mpi_api` provides the MPI functions to the loader and attaches the per-rank MPI state
+//! are checked. `folded` provides memory that all ranks share. The module `mpi_api` provides the MPI functions to the loader and attaches the per-rank MPI state
 //! through [`Interface`].
 
 pub(crate) mod ask;
@@ -13,6 +13,7 @@ mod call_tree;
 mod checks;
 pub(crate) mod clib;
 pub(crate) mod crash;
+pub(crate) mod folded;
 mod function;
 pub(crate) mod heap;
 pub(crate) mod job;
@@ -34,6 +35,7 @@ pub use clib::{
 };
 pub use crash::running as running_ranks;
 pub(crate) use crash::{GivenMemory, RemoteAccess};
+pub use folded::ShareMemory;
 pub use function::{Function, NamedFunction};
 pub use job::{
     Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, RanksAs, StartMethod,

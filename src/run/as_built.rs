@@ -11,7 +11,9 @@ use crate::cc::{CodeOrigin, ProgramFile};
 use crate::engine::{RankPrograms, RunOptions, Screen, Simulation};
 use crate::loader::{self, FileKind};
 use crate::platform::MemoryShares;
-use crate::process::{ComputeMode, Endings, Job, JobProgram, ProcessNumbers, RanksAs, StartMethod, Started};
+use crate::process::{
+    ComputeMode, Endings, Job, JobProgram, ProcessNumbers, RanksAs, ShareMemory, StartMethod, Started,
+};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
 use crate::units::Bytes;
@@ -60,6 +62,12 @@ pub(super) fn runs_as_processes(run: &Resolved, file: &ProgramFile) -> Result<bo
     }
     if file.others.is_some() {
         return input("expected one program; several programs as built cannot yet run together");
+    }
+    if let ShareMemory::From(_) = run.settings.job.share_memory {
+        return input(
+            "--share-memory: ranks of this program are processes, which share no memory: expected a program that mcpsim cc \
+             or mcpsim cxx has built",
+        );
     }
     check_start(path, &bytes).map_err(|what| PredictError::input(format!("{name}: {what}")))?;
     Ok(true)

@@ -14,7 +14,7 @@ use crate::loader::ImageError;
 use crate::mpi::check_rules;
 use crate::mpi_api::{self, RealRanks};
 use crate::platform::{MemoryShares, Platform, Site, Textbook};
-use crate::process::{self, Checks, ComputeMode, Endings, Job, JobProgram, Output, Stream};
+use crate::process::{self, Checks, ComputeMode, Endings, Job, JobProgram, Output, ShareMemory, Stream};
 use crate::rank::{Mailboxes, Program, Rank, RunAhead};
 use crate::trace::Header;
 use crate::units::Bytes;
@@ -68,6 +68,11 @@ pub(super) fn simulate(
 ) -> Result<Option<Prediction>, PredictError> {
     if as_built::runs_as_processes(run, file)? {
         return as_built::simulate(run, file, conduct);
+    }
+    if let (true, ShareMemory::From(_)) = (run.settings.job.checks.heap, run.settings.job.share_memory) {
+        return Err(PredictError::input(
+            "--share-memory and --check-heap: expected one of them, because both replace the program's memory",
+        ));
     }
     let mut queued = false;
     let _alone = alone(|| queued = true);
@@ -181,10 +186,10 @@ pub(super) fn conclude(outcome: &mut Outcome, endings: &Endings, checks: Checks)
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let mistaken = u8::from((checks.calls || checks.heap) && !endings.mistakes.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
-    if exit_code != 0 || !endings.shared.is_empty() {
+    if exit_code != 0 || !endings.shared.is_empty() || endings.folded.is_some() {
         let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
-        let shared_libraries = endings.shared.clone();
-        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries }));
+        let (shared_libraries, folded_memory) = (endings.shared.clone(), endings.folded);
+        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries, folded_memory }));
     }
     exit_code
 }
@@ -221,6 +226,14 @@ pub(super) fn notes(endings: &Endings, most_data: Bytes) -> Vec<String> {
             "--data {}: {which} carried no data. Results of the program are wrong; the prediction is right if messages \
              and computation do not depend on these data",
             data_text(most_data)
+        ));
+    }
+    if let Some(folded) = endings.folded {
+        notes.push(format!(
+            "{} of the ranks' memory are folded to {} of the host: results of the program are wrong; the prediction is \
+             right if messages and computation do not depend on these data",
+            Bytes::new(folded.bytes),
+            Bytes::new(folded.host_bytes)
         ));
     }
     if let Some(&(rank, code)) = endings.codes.first() {

@@ -1,6 +1,8 @@
 //! Table of the settings of a simulation run. Command-line options and `--set run.…` override the `[run]` table of the
 //! application file, which overrides the defaults.
 
+mod heading;
+
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,7 @@ use toml::Value;
 use crate::config::{Document, Override};
 use crate::engine::{MOST_REQUESTS, RunOptions};
 use crate::platform::Shape;
-use crate::process::{Buffering, ComputeMode, HostClock, JobOptions, RanksAs, StartMethod};
+use crate::process::{Buffering, ComputeMode, HostClock, JobOptions, RanksAs, ShareMemory, StartMethod};
 use crate::profile::Intervals;
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -25,9 +27,11 @@ use super::shipped::Shipped;
 use super::values::{
     BlockTimes, Model, PlacementChoice, buffering_of, clock_of, clock_text, compute_of, compute_text, data_of,
     data_text, intervals_of, model_of, natural, parse_buffering, parse_clock, parse_compute, parse_data,
-    parse_intervals, parse_ranks_as, parse_stack, parse_start, parse_whole, part_of, positive, ranks_as_of,
-    ranks_as_text, stack_of, start_of, start_text,
+    parse_intervals, parse_ranks_as, parse_share_memory, parse_stack, parse_start, parse_whole, part_of, positive,
+    ranks_as_of, ranks_as_text, share_memory_of, share_memory_text, stack_of, start_of, start_text,
 };
+
+pub use heading::Heading;
 
 /// Stack size of a simulated rank in bytes, equal to the default stack size of a process.
 const DEFAULT_STACK: usize = 8 << 20;
@@ -83,34 +87,6 @@ pub struct Settings {
     pub typical: bool,
     /// Options for executing a real program.
     pub job: JobOptions,
-}
-
-/// Heading under which `--help` lists a setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heading {
-    /// Heading of the settings of the simulated machine.
-    Machine,
-    /// Heading of the settings of the number and placement of ranks.
-    Ranks,
-    /// Heading of the settings of the simulation.
-    Run,
-    /// Heading of the settings of the results.
-    Results,
-    /// Heading of the settings of real programs.
-    Programs,
-}
-
-impl Heading {
-    /// Returns the text of the heading.
-    pub fn text(self) -> &'static str {
-        match self {
-            Heading::Machine => "Machine",
-            Heading::Ranks => "Ranks",
-            Heading::Run => "Run",
-            Heading::Results => "Results",
-            Heading::Programs => "Real programs",
-        }
-    }
 }
 
 /// Setting of a simulation run, which is a key of the `[run]` table, a command-line option, and a key of `--set`.
@@ -272,6 +248,9 @@ settings! {
     #[serde(deserialize_with = "data_of")]
     data: Bytes = "SIZE", Programs, |text| utf8(text).and_then(parse_data),
         "Longest message that carries its data: all (default), none, or a size";
+    #[serde(deserialize_with = "share_memory_of")]
+    share_memory: ShareMemory = "SIZE", Programs, |text| utf8(text).and_then(parse_share_memory),
+        "Allocations of at least SIZE use the same memory for all ranks, so results are wrong (default: marked, only mcpsim_shared_malloc); none";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries that all ranks share in one copy, such as libcrypto,libcurl";
@@ -381,6 +360,7 @@ impl Settings {
                 checks: request.checks,
                 buffering: given.buffering.unwrap_or_default(),
                 most_data: given.data.unwrap_or(Bytes::MAX),
+                share_memory: given.share_memory.unwrap_or_default(),
                 shared: given.share_libraries.unwrap_or_default(),
                 ranks_as: given.ranks_as.unwrap_or_default(),
                 start: given.start.unwrap_or_default(),
@@ -444,6 +424,7 @@ impl Settings {
             PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
         };
         let real = |value: Value| real_program.then_some(value);
+        let share_memory = real(share_memory_text(self.job.share_memory).into());
         let shared = self.job.shared.iter().map(|name| name.as_str().into()).collect();
         let bounds = self.intervals.bounds().iter().map(|bound| integer(bound.get())).collect();
         let entries = [
@@ -469,6 +450,7 @@ impl Settings {
             ("stack_size", real(self.job.stack_size.to_string().into())),
             ("buffering", real("none".into()).filter(|_| self.job.buffering == Buffering::None)),
             ("data", real(data_text(self.job.most_data).into()).filter(|_| self.job.most_data < Bytes::MAX)),
+            ("share_memory", share_memory.filter(|_| self.job.share_memory != ShareMemory::Marked)),
             ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
             ("ranks_as", real(ranks_as_text(self.job.ranks_as).into()).filter(|_| self.job.ranks_as != RanksAs::Auto)),
             ("start", real(start_text(self.job.start).into()).filter(|_| self.job.start != StartMethod::Auto)),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 
 use crate::platform::{Site, Textbook};
-use crate::process::{Buffering, ComputeMode, HostClock, RanksAs, StartMethod};
+use crate::process::{Buffering, ComputeMode, HostClock, RanksAs, ShareMemory, StartMethod};
 use crate::profile::Intervals;
 use crate::units::{Bytes, UnitError};
 
@@ -183,6 +183,30 @@ pub(super) fn data_text(most: Bytes) -> String {
     }
 }
 
+/// Parses the memory that is folded: "marked", "none" or a size.
+pub(super) fn parse_share_memory(text: &str) -> Result<ShareMemory, String> {
+    match text {
+        "marked" => Ok(ShareMemory::Marked),
+        "none" => Ok(ShareMemory::None),
+        size => match size.parse() {
+            Ok(size) if size >= LEAST_FOLDED => Ok(ShareMemory::From(size)),
+            _ => Err("expected marked, none or a size from 4 KiB on such as \"1 MiB\"".to_owned()),
+        },
+    }
+}
+
+/// Least size of folded blocks: a page.
+const LEAST_FOLDED: Bytes = Bytes::new(4096);
+
+/// Returns the text of the memory that is folded, as files contain it.
+pub(super) fn share_memory_text(share: ShareMemory) -> String {
+    match share {
+        ShareMemory::Marked => "marked".to_owned(),
+        ShareMemory::None => "none".to_owned(),
+        ShareMemory::From(size) => format!("{} B", size.get()),
+    }
+}
+
 /// Parses the execution of ranks: "auto", "fiber" or "process".
 pub(super) fn parse_ranks_as(text: &str) -> Result<RanksAs, String> {
     match text {
@@ -253,6 +277,12 @@ as_option!(compute_of, parse_compute, BlockTimes, "\"measure\", \"typical\", \"s
 as_option!(clock_of, parse_clock, HostClock, "\"cpu\" or \"wall\"");
 as_option!(buffering_of, parse_buffering, Buffering, "\"platform\" or \"none\"");
 as_option!(data_of, parse_data, Bytes, "\"all\", \"none\" or a size such as \"1 KiB\"");
+as_option!(
+    share_memory_of,
+    parse_share_memory,
+    ShareMemory,
+    "\"marked\", \"none\" or a size from 4 KiB on such as \"1 MiB\""
+);
 as_option!(ranks_as_of, parse_ranks_as, RanksAs, "\"auto\", \"fiber\" or \"process\"");
 as_option!(start_of, parse_start, StartMethod, "\"auto\", \"fork\" or \"exec\"");
 as_option!(stack_of, parse_stack, Bytes, "a size from 16 KiB to 64 GiB such as \"8 MiB\"");

@@ -95,7 +95,7 @@ pub fn told(what: &str, ran: &Ran) -> String {
 
 /// Returns the command of mcpsim with the words of `line` as arguments. The command uses the cache directory that all
 /// tests share.
-fn simulator(line: &str) -> Command {
+pub fn simulator(line: &str) -> Command {
     let mut command = mcpsim(Path::new(env!("CARGO_MANIFEST_DIR")));
     command.args(line.split_whitespace());
     command.env("MCPSIM_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));

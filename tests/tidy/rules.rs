@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::unsafe_files::UNSAFE;
+
 /// Modules of all packages in order. A module may use only the modules before it.
 const ORDER: [&str; 22] = [
     "units",
@@ -46,72 +48,6 @@ const FILES: [&str; 10] =
 
 /// Files in the modules from `units` to `mpi` that may read a clock of the host, each with the reason: none.
 const CLOCKS: [(&str, &str); 0] = [];
-
-/// Files in which `unsafe` is permitted, also by an attribute, and folders in which every file needs it.
-const UNSAFE: &[&str] = &[
-    "src/base/rank/data.rs",
-    "src/base/rank/fiber",
-    "src/engine/prefetch.rs",
-    "src/measure/kernels/wide.rs",
-    "src/engine/resource/flows/limit_counts.rs",
-    "src/engine/transport/processes",
-    // The MPI library of the host.
-    "src/host_mpi",
-    // Datatypes of a real MPI library.
-    "src/cli/measure/datatypes.rs",
-    // Access to data of C programs by datatypes and operations.
-    "src/mpi/datatype.rs",
-    "src/mpi/datatype/external.rs",
-    "src/mpi/datatype/movement.rs",
-    "src/mpi/datatype/walk.rs",
-    "src/mpi/op.rs",
-    "src/mpi/op/",
-    // Machine code that is loaded into memory.
-    "src/real/cc/sysroot.rs",
-    "src/real/loader/backtrace.rs",
-    "src/real/loader/dl.rs",
-    "src/real/loader/exits.rs",
-    "src/real/loader/frames.rs",
-    "src/real/loader/group.rs",
-    "src/real/loader/instance.rs",
-    "src/real/loader/layout.rs",
-    "src/real/loader/library.rs",
-    "src/real/loader/runtime.rs",
-    "src/real/loader/space.rs",
-    "src/real/loader/tls.rs",
-    // C functions of MPI, and ranks that run C code.
-    "src/real/process/ask.rs",
-    "src/real/process/clib",
-    "src/real/process/crash",
-    "src/real/process/function.rs",
-    "src/real/process/heap",
-    "src/real/process/outermost.rs",
-    "src/real/process/program.rs",
-    "src/real/process/rank.rs",
-    "src/real/process/sample.rs",
-    "src/real/process/timer.rs",
-    "src/real/process/unwind.rs",
-    "src/real/mpi_api/attribute.rs",
-    "src/real/mpi_api/calls/",
-    "src/real/mpi_api/collective/mover.rs",
-    "src/real/mpi_api/collective/region.rs",
-    "src/real/mpi_api/collective/strand.rs",
-    "src/real/mpi_api/handler.rs",
-    "src/real/mpi_api/payloads.rs",
-    "src/real/mpi_api/process.rs",
-    "src/real/mpi_api/request.rs",
-    "src/real/mpi_api/window/make.rs",
-    "src/real/mpi_api/window/origin.rs",
-    "src/real/mpi_api/window/target.rs",
-    "src/real/as_built",
-    "src/openmpi",
-    "src/mpich",
-    "src/mpi_abi",
-    "src/preload",
-    // Memory of the operating system, and C libraries of users.
-    "src/cli/memory.rs",
-    "src/cli/measure/layers/library.rs",
-];
 
 /// Test executables, each of which takes seconds to link. A new test should be a module of one of them.
 pub const TESTS: [&str; 11] = [

@@ -14,7 +14,7 @@ use super::super::host_cores;
 
 /// Options of `mcpsim run` that `mcpsim sweep` also has. The other options of `mcpsim run` select which results of a
 /// single run are displayed or written.
-const OF_RUN: [&str; 24] = [
+const OF_RUN: [&str; 25] = [
     "app",
     "arguments",
     "nct",
@@ -38,6 +38,7 @@ const OF_RUN: [&str; 24] = [
     "memory_bound",
     "stack_size",
     "data",
+    "share_memory",
     "repeats",
 ];
 

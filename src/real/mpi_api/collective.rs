@@ -159,10 +159,11 @@ impl CollectivePlan {
         }
     }
 
-    /// Omits the data of long messages, if the options of the run say so.
+    /// Omits the data of long messages, if the options of the run require this or the data are in folded memory.
     fn limited(mut self, p: &MpiProcess) -> Self {
         if let CollectivePlan::Part(part) = &mut self {
             part.mover.most_data = p.job.options.most_data;
+            part.mover.omit_folded();
         }
         self
     }

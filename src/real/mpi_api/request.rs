@@ -11,6 +11,7 @@ use crate::mpi_api::error::{MpiError, MpiResult};
 use crate::mpi_api::held::DatatypeRef;
 use crate::mpi_api::payloads;
 use crate::mpi_api::process::MpiProcess;
+use crate::process::folded;
 use mcpsim_core::mpi::abi::{self, Status};
 use mcpsim_core::mpi::datatype::Datatype;
 use mcpsim_core::rank::{Completion, Loan, Message, Pattern, Payload, RequestId, SendMode};
@@ -143,9 +144,11 @@ impl ReceiveBuffer {
                 check_received(&payload, completion, comm, &self.datatype, self.count);
             }
             let data = &payload[..room.min(size)];
-            // SAFETY: the caller guarantees that the buffer has room for `count` elements, and `data` is limited to
-            // `count` elements.
-            unsafe { self.datatype.unpack(self.buffer, self.count, data) };
+            if data.len() < payloads::LEAST_LENT || !is_folded(self.buffer, (&self.datatype, self.count)) {
+                // SAFETY: the caller guarantees that the buffer has room for `count` elements, and `data` is limited to
+                // `count` elements.
+                unsafe { self.datatype.unpack(self.buffer, self.count, data) };
+            }
             payloads::done(Some(payload));
         }
         if size > room {
@@ -160,6 +163,19 @@ impl ReceiveBuffer {
     }
 }
 
+/// Returns true if the data of a message are in folded memory and too long to be copied, because they are meaningless.
+#[inline(always)]
+fn is_folded(buffer: *const u8, (datatype, count): (&Datatype, usize)) -> bool {
+    datatype.size() * count >= payloads::LEAST_LENT && folded::is_used() && is_within_folded(buffer, (datatype, count))
+}
+
+#[cold]
+fn is_within_folded(buffer: *const u8, (datatype, count): (&Datatype, usize)) -> bool {
+    let (first, end) = datatype.span(count);
+    let [first, last] = [first, end - 1].map(|offset| buffer.wrapping_offset(offset as isize) as usize);
+    folded::contains(first) && folded::contains(last)
+}
+
 /// Packs the data of a message of `count` items of `datatype`. Messages without data are empty messages, and long
 /// messages if the options of the run omit their data.
 ///
@@ -168,7 +184,7 @@ impl ReceiveBuffer {
 #[inline(always)]
 pub unsafe fn packed(p: &MpiProcess, buffer: *const u8, (datatype, count): (&Datatype, usize)) -> Payload {
     let size = datatype.size() * count;
-    if size == 0 || size as u64 > p.job.options.most_data.get() {
+    if size == 0 || size as u64 > p.job.options.most_data.get() || is_folded(buffer, (datatype, count)) {
         return None;
     }
     let mut data = payloads::buffer(size);
@@ -205,7 +221,8 @@ unsafe fn lent(
     (datatype, count): (&Datatype, usize),
     mode: SendMode,
 ) -> (Payload, Option<Loan>) {
-    let has_data = (datatype.size() * count) as u64 <= p.job.options.most_data.get();
+    let has_data =
+        (datatype.size() * count) as u64 <= p.job.options.most_data.get() && !is_folded(buffer, (datatype, count));
     match datatype.in_one_piece(buffer, count) {
         Some(memory) if has_data && mode != SendMode::Buffered => {
             // SAFETY: the caller guarantees that the items do not change during the loan. Jobs lend buffers only if one

@@ -40,6 +40,7 @@ use std::ffi::c_int;
 
 use crate::process::NamedFunction;
 use crate::process::call_tree;
+use crate::process::folded;
 use crate::process::sample;
 use crate::process::{Process, current};
 use mcpsim_core::rank::FailureKind;
@@ -58,7 +59,7 @@ pub use threads::threads_were_started;
 pub use time::EPOCH_SECONDS;
 
 /// Tables of the replacement functions in the submodules of `clib`.
-const FUNCTIONS: [&[NamedFunction]; 30] = [
+const FUNCTIONS: [&[NamedFunction]; 31] = [
     affinity::FUNCTIONS,
     call_tree::FUNCTIONS,
     by_number::FUNCTIONS,
@@ -69,6 +70,7 @@ const FUNCTIONS: [&[NamedFunction]; 30] = [
     environment::FUNCTIONS,
     files::FUNCTIONS,
     floats::FUNCTIONS,
+    folded::FUNCTIONS,
     identity::FUNCTIONS,
     input::FUNCTIONS,
     keys::FUNCTIONS,

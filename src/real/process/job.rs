@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use crate::loader::{Image, PROGRAM_MODULES};
 use crate::process::checks::CollectiveChecks;
 use crate::process::clib::{self, Futexes, ProcessNumbers};
+use crate::process::folded::{self, ShareMemory};
 use crate::process::heap;
 use crate::process::launched::{places_in_nodes, without_launcher};
 use crate::process::sample::Sampled;
 use crate::process::timer;
-use mcpsim_core::engine::{Mistake, PathTimes};
+use mcpsim_core::engine::{FoldedUse, Mistake, PathTimes};
 use mcpsim_core::mpi::DataCost;
 use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
@@ -143,6 +144,8 @@ pub struct JobOptions {
     pub buffering: Buffering,
     /// Size of the longest message whose data is copied to its receiver. Longer messages only take time.
     pub most_data: Bytes,
+    /// Memory of the ranks that is folded.
+    pub share_memory: ShareMemory,
     /// Libraries that all ranks share by request of the user, as prefixes of library file names.
     pub shared: Vec<String>,
     /// Execution of the ranks on the host.
@@ -164,6 +167,7 @@ impl Default for JobOptions {
             checks: Checks::default(),
             buffering: Buffering::default(),
             most_data: Bytes::MAX,
+            share_memory: ShareMemory::default(),
             shared: Vec::new(),
             ranks_as: RanksAs::default(),
             start: StartMethod::default(),
@@ -233,6 +237,8 @@ pub struct Endings {
     pub shared: Vec<String>,
     /// Number of heap allocations for which no guard page was available.
     pub unguarded: u64,
+    /// Memory of the ranks that was folded.
+    pub folded: Option<FoldedUse>,
     /// Times of the call paths of the program's own functions, over all ranks.
     pub paths: BTreeMap<String, PathTimes>,
 }
@@ -248,6 +254,10 @@ impl Endings {
             all.in_vain.extend(part.in_vain);
             all.shared.extend(part.shared);
             all.unguarded += part.unguarded;
+            all.folded = match (all.folded, part.folded) {
+                (Some(one), Some(other)) => Some(one.plus(other)),
+                (one, other) => one.or(other),
+            };
             part.paths.into_iter().for_each(|(path, times)| *all.paths.entry(path).or_default() += times);
         }
         all.codes.sort_unstable();
@@ -280,6 +290,7 @@ impl Job {
         if options.checks.heap {
             heap::begin();
         }
+        folded::begin(options.share_memory);
         let endings = Mutex::default();
         let places_in_nodes = places_in_nodes(sites.iter().map(|site| site.node));
         let nodes = sites.iter().map(|site| site.node + 1).max().unwrap_or(1);
@@ -409,7 +420,7 @@ impl Job {
         let shared =
             self.programs.iter().filter_map(|program| program.image.as_ref()).flat_map(Image::shared).collect();
         let (mistakes, unguarded) = if self.options.checks.heap { heap::end(self) } else { Default::default() };
-        let heap = Endings { mistakes, unguarded, ..Endings::default() };
+        let heap = Endings { mistakes, unguarded, folded: folded::end(), ..Endings::default() };
         Endings::merge(vec![Endings { shared, ..endings }, compared, heap])
     }
 }

@@ -5,6 +5,8 @@
                                      is charged the mean of these times.
    MCPSIM_SAMPLE_GLOBAL(n) { ... }   The same with n executions over all ranks.
    mcpsim_compute(seconds)           Charges this time of the simulated machine.
+   mcpsim_shared_malloc(size)        Allocates folded memory: all ranks use the same pages, so its contents are
+                                     meaningless. mcpsim_shared_free(block) frees it.
 
    An execution that ends by break, return or goto is not counted. The blocks require C99 or C++. */
 #ifndef MCPSIM_H
@@ -17,6 +19,8 @@
 #define MCPSIM 1
 #endif
 #endif
+
+#include <stdlib.h>
 
 #ifdef MCPSIM
 
@@ -32,6 +36,8 @@ struct mcpsim_sample {
 int mcpsim_sample_begin(struct mcpsim_sample *sample, int n, int global);
 void mcpsim_sample_end(struct mcpsim_sample *sample);
 void mcpsim_compute(double seconds);
+void *mcpsim_shared_malloc(size_t size);
+void mcpsim_shared_free(void *block);
 
 #ifdef __cplusplus
 }
@@ -53,6 +59,8 @@ void mcpsim_compute(double seconds);
 #define MCPSIM_SAMPLE_LOCAL(n)
 #define MCPSIM_SAMPLE_GLOBAL(n)
 #define mcpsim_compute(seconds) ((void)(seconds))
+#define mcpsim_shared_malloc(size) malloc(size)
+#define mcpsim_shared_free(block) free(block)
 
 #endif
 

@@ -119,14 +119,6 @@ fn bcast(
     }))
 }
 
-/// Copies the program's buffer, for collectives that overwrite the input buffer before the whole buffer is read.
-fn copied(buffer: &CallBuffer) -> Region {
-    let own = Region::room(&buffer.datatype, buffer.count);
-    // SAFETY: MPI requires `count` items in the program's buffer, and the new region has room for `count` items.
-    unsafe { buffer.datatype.copy(buffer.base, buffer.count, &buffer.datatype, own.base, buffer.count) };
-    own
-}
-
 /// Plans MPI_Reduce, MPI_Allreduce, MPI_Scan and similar functions.
 fn reduction(
     p: &MpiProcess,
@@ -157,10 +149,10 @@ fn reduction(
     if !in_place(sendbuf) && (collective != Collective::Reduce || comm.rank() == root) {
         apart(input.shares(&result), &comm)?;
     }
-    let from = if in_place(sendbuf) { copied(&input) } else { input.region(whole.clone()) };
+    let from = if in_place(sendbuf) { input.copied() } else { input.region(whole.clone()) };
     let to = if collective == Collective::Reduce && comm.rank() != root {
         // The receive buffer is significant only at the root, so other ranks use internal memory.
-        Region::room(&input.datatype, input.count)
+        input.room()
     } else {
         result.region(whole)
     };
@@ -204,7 +196,7 @@ unsafe fn reduce_scatter(
         alike: blocks.iter().map(|(count, _)| Signature::new(&input.datatype, *count)).collect(),
         ..ComparedArguments::default()
     });
-    let mut from = if in_place(sendbuf) { copied(&input) } else { input.region(BufferShape::Absent) };
+    let mut from = if in_place(sendbuf) { input.copied() } else { input.region(BufferShape::Absent) };
     from.shape = BufferShape::Varying(blocks.clone());
     let to = result.region(BufferShape::Only(comm.rank(), own));
     let sizes = sizes(&blocks, &input.datatype);

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::mpi_api::error::{self, MpiError};
 use crate::mpi_api::process::MpiProcess;
-use crate::process::{Function, RankStage, heap, put_text, with_current};
+use crate::process::{Function, RankStage, folded, heap, put_text, with_current};
 use mcpsim_core::mpi::abi::{self, Handle};
 use mcpsim_core::rank::FailureKind;
 
@@ -92,7 +92,7 @@ mpi_functions! {
         error::expect(size >= 0, abi::MPI_ERR_ARG, || format!("the size is {size}: expected 0 or more"))?;
         let memory: *mut u8 = match p.job.options.checks.heap {
             true => heap::allocate("MPI_Alloc_mem", size as usize, heap::ALIGNMENT).cast(),
-            false => libc::malloc(size.max(1) as usize).cast(),
+            false => folded::malloc(size.max(1) as usize).cast(),
         };
         if memory.is_null() {
             return Err(MpiError::new(abi::MPI_ERR_NO_MEM, format!("no memory for {size} bytes")));
@@ -103,7 +103,7 @@ mpi_functions! {
     fn MPI_Free_mem(p; base: *mut u8) {
         match p.job.options.checks.heap && !base.is_null() {
             true => heap::release("MPI_Free_mem", base.cast()),
-            false => libc::free(base.cast()),
+            false => folded::release(base.cast()),
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::region::Region;
 use crate::mpi_api::payloads;
+use crate::process::folded;
 use mcpsim_core::mpi::Mover;
 use mcpsim_core::mpi::abi::Handle;
 use mcpsim_core::mpi::datatype::{Datatype, Type};
@@ -47,6 +48,8 @@ pub struct DataMover {
     too_long: Option<(usize, usize)>,
     /// Size of the longest message that carries its data.
     pub most_data: Bytes,
+    /// Least size in bytes of data that are not copied within the rank, because the rank's buffers are in folded memory.
+    least_omitted: Bytes,
     /// True if messages may refer to the buffers until the data mover changes data.
     pub lends: bool,
 }
@@ -114,6 +117,7 @@ impl DataMover {
             reduction: None,
             too_long: None,
             most_data,
+            least_omitted: Bytes::MAX,
             lends: false,
             loans: Loans::default(),
         }
@@ -135,6 +139,14 @@ impl DataMover {
     pub fn detach(&mut self, blocks: u32) {
         self.input = self.input.detached(blocks);
         self.output = self.output.detached(blocks);
+    }
+
+    /// Omits the data of messages and copies if a buffer is in folded memory. Short data are copied.
+    pub fn omit_folded(&mut self) {
+        if [&self.input, &self.output].iter().any(|region| folded::contains(region.base as usize)) {
+            self.least_omitted = Bytes::new(payloads::LEAST_LENT as u64);
+            self.most_data = self.most_data.min(Bytes::new(payloads::LEAST_LENT as u64 - 1));
+        }
     }
 
     fn region(&mut self, layout: &BlockLayout, space: Space) -> &Region {
@@ -271,6 +283,9 @@ impl Mover for DataMover {
 
     fn copy(&mut self, layout: &BlockLayout, from: Piece, to: Piece) {
         self.loans.end();
+        if layout.bytes(from.blocks) >= self.least_omitted {
+            return;
+        }
         let data = self.packed(layout, from);
         // SAFETY: MPI requires the program's buffers to remain valid until the collective completes. If the rank has
         // ended, copies have replaced the program's buffers.
@@ -279,6 +294,9 @@ impl Mover for DataMover {
 
     fn combine(&mut self, layout: &BlockLayout, from: Piece, to: Piece, side: Side) {
         self.loans.end();
+        if layout.bytes(from.blocks) >= self.least_omitted {
+            return;
+        }
         let mut data = self.packed(layout, from);
         self.combine_packed(layout, to, side, data.bytes_mut());
     }

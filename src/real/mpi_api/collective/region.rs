@@ -5,6 +5,8 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 
 use crate::mpi_api::error::{MpiResult, expect};
+use crate::mpi_api::payloads;
+use crate::process::folded;
 use crate::process::{PeerSignatures, Signature};
 use mcpsim_core::mpi::abi::{MPI_BYTE, MPI_ERR_TRUNCATE};
 use mcpsim_core::mpi::datatype::{Datatype, Type};
@@ -103,13 +105,18 @@ impl Region {
         Region::new(at, datatype.clone(), BufferShape::Only(block, count))
     }
 
-    /// Packs all `blocks` blocks of the buffer into a new internal buffer of the collective.
+    /// Packs all `blocks` blocks of the buffer into a new internal buffer of the collective. Long data in folded memory
+    /// are not copied.
     pub fn copy(&self, blocks: u32) -> Region {
         let mut data: Vec<u8> = Vec::new();
         let mut at: Vec<(usize, isize)> = Vec::new();
         for block in 0..blocks {
             let (from, count, datatype) = self.block(&NO_LAYOUT, block);
             let before = data.len();
+            if folded::contains(self.base as usize) && count * datatype.size() >= payloads::LEAST_LENT {
+                at.push((count * datatype.size(), 0));
+                continue;
+            }
             // SAFETY: MPI requires the program's buffer to remain valid until the collective completes.
             unsafe { datatype.pack(from, count, &mut data) };
             at.push((data.len() - before, before as isize));

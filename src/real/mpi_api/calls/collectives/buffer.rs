@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::*;
+use crate::mpi_api::payloads::LEAST_LENT;
+use crate::process::folded;
 
 /// A buffer argument of a collective function: address, number of items and datatype.
 #[derive(Clone)]
@@ -46,6 +48,27 @@ impl CallBuffer {
     /// Returns true if the buffer `other` is the same memory. Both buffers must have the same number of items.
     pub(super) fn shares(&self, other: &CallBuffer) -> bool {
         self.base == other.base && !self.base.is_null() && self.size() > Bytes::ZERO
+    }
+
+    /// Returns a region with room for the items of the buffer. For long data in folded memory, which collectives do not
+    /// copy, the region is the buffer itself.
+    pub(super) fn room(&self) -> Region {
+        match folded::contains(self.base as usize) && self.size().get() >= LEAST_LENT as u64 {
+            true => self.region(BufferShape::Whole(self.count)),
+            false => Region::room(&self.datatype, self.count),
+        }
+    }
+
+    /// Copies the buffer, for collectives that overwrite the input buffer before the whole buffer is read. Long data in
+    /// folded memory are not copied.
+    pub(super) fn copied(&self) -> Region {
+        let own = self.room();
+        if own.base == self.base {
+            return own;
+        }
+        // SAFETY: MPI requires `count` items in the program's buffer, and the new region has room for `count` items.
+        unsafe { self.datatype.copy(self.base, self.count, &self.datatype, own.base, self.count) };
+        own
     }
 
     /// Returns a region whose only block is the buffer. The block has the index `block`.
