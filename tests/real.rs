@@ -41,6 +41,8 @@ mod recorded;
 mod recorded_more;
 #[path = "real/recorded_opened.rs"]
 mod recorded_opened;
+#[path = "real/recorded_threads.rs"]
+mod recorded_threads;
 #[path = "support/sends.rs"]
 mod sends;
 #[path = "real/threads.rs"]

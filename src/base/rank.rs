@@ -23,7 +23,7 @@ pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{
     COMPLETE, Call, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, Payload, Program,
     ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, THREAD_WAIT, Tag,
-    TagPattern, Which, lock_holder, lock_wait,
+    TagPattern, Which, lock_holder, lock_wait, thread_wait,
 };
 pub use data::{Data, Loan};
 pub use describe::{CallSite, Called, Describe};

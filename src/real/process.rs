@@ -47,5 +47,5 @@ pub use program::RealProgram;
 pub use rank::{Interface, Process, ProgramMemory, RankStage};
 pub(crate) use rank::{bytes, current, current_as, put_text, run_as, run_as_nobody, text, with_current};
 pub use signature::Signature;
-pub use task::{RankCores, TaskContext, thread_wait};
+pub use task::{RankCores, TaskContext};
 pub(crate) use timer::{use_host_clock, wall};

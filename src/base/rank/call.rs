@@ -44,6 +44,17 @@ pub type Requests = SmallVec<[RequestId; 12]>;
 /// cancels the receive.
 pub const THREAD_WAIT: Tag = Tag::MAX - 1;
 
+/// Returns the receive by which a thread of `rank` waits for another thread. No message matches it.
+pub const fn thread_wait(rank: Rank) -> Pattern {
+    Pattern {
+        from: Source::Rank(rank),
+        context: SERVICE,
+        tag: TagPattern::Tag(THREAD_WAIT),
+        capacity: Bytes::ZERO,
+        buffer: Buffer::NONE,
+    }
+}
+
 /// Greatest number of a thread that a tag of [`lock_wait`] contains.
 const MOST_HOLDER: u32 = 1 << 24;
 

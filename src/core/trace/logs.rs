@@ -5,7 +5,7 @@
 //! the sizes of each collective, and the communicator, peer, tag, size and buffer of each message. A replay repeats the
 //! calls with the collective algorithms of the simulated machine.
 //!
-//! # Format, version 2
+//! # Format, version 3
 //!
 //! All numbers of fixed length have the byte order of the writing machine; the byte-order mark is `0x01020304`.
 //! *Numbers* have seven bits per byte, least significant first; signed numbers are zigzag-coded.
@@ -25,17 +25,24 @@
 //! recording was off. The pseudo-function `sleep` represents the time that the program slept, which the log stores as
 //! other ns before the call. The first byte of a call is its function (`library/functions.h`); module `call` describes
 //! the other bytes. In version 1, no call had more than 65,536 bytes, and calls beyond the 32 MiB got an index, too.
+//!
+//! With MPI_THREAD_MULTIPLE, a log has the calls of all threads of its rank in the order in which they ended (since
+//! version 3). The pseudo-function `thread` states the thread to which the following records belong. Times before a call
+//! begin with the last call of the same thread. The first call of a thread follows the beginning of the call of
+//! `pthread_create`, or the beginning of the log if the creation is not recorded.
 
 mod beginning;
 mod call;
 mod cursor;
 mod describe;
 mod function;
+mod handover;
 mod library;
 mod merge;
 mod program;
 mod rank_log;
 mod resolve;
+mod threads;
 
 pub use call::{LogCall, MessageEnd, NeighbourCall, NewComm, SizesOf};
 pub use cursor::LoggedCall;
@@ -58,7 +65,7 @@ const LOG: &[u8; 8] = b"MCPSIM\x00L";
 /// First bytes of a file with the logs of all ranks.
 const RUN: &[u8; 8] = b"MCPSIM\x00R";
 /// Format version that mcpsim writes, for files with one log and for files with all logs.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Oldest readable format version of a log.
 const OLDEST: u32 = 1;
 /// Byte-order mark, which a log stores in the byte order of the machine that writes the log.
@@ -128,9 +135,9 @@ impl Logs {
     pub fn fault(&self) -> Option<String> {
         let refused = self.ranks.iter().zip(&self.resolved).find_map(|(log, resolved)| {
             let why = match resolved.refused?.name() {
-                "MPI_threads" => "the program called MPI functions in several threads, which cannot be replayed \
-                 yet"
-                .to_owned(),
+                "MPI_threads" => "several threads of the program were in MPI functions at the same time, which the \
+                                  recording does not contain"
+                    .to_owned(),
                 "MPI_communicator" => {
                     "the program used a communicator that was created in a way that is not recorded".to_owned()
                 }

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::rank::{Call, RequestId, Requests, TagPattern, lock_wait};
+use mcpsim_core::rank::{Call, RequestId, Requests, TagPattern, lock_wait, thread_wait};
 use mcpsim_core::units::SimTime;
 
 use super::gate::own_task;
 use super::tasks::{self, in_function};
 use crate::mpi_api::MpiProcess;
-use crate::process::{Function, current_as, thread_wait};
+use crate::process::{Function, current_as};
 
 /// Objects for which threads wait, by address.
 static OBJECTS: Mutex<Option<HashMap<usize, SyncObject>>> = Mutex::new(None);

@@ -7,10 +7,8 @@ use super::job::ComputeMode;
 use super::polling::Polls;
 use super::rank::Process;
 use super::timer::Timer;
-use mcpsim_core::rank::{
-    Buffer, Call, FiberHandle, Pattern, Rank, RequestId, Requests, SERVICE, Source, THREAD_WAIT, TagPattern, Which,
-};
-use mcpsim_core::units::{Bytes, SimSpan};
+use mcpsim_core::rank::{Call, FiberHandle, RequestId, Requests, Which, thread_wait};
+use mcpsim_core::units::SimSpan;
 
 /// Longest block that occupies no core while the rank has a core for each thread. Such a block needs fewer calls.
 const UNCOUNTED: SimSpan = SimSpan::from_us(100);
@@ -165,17 +163,6 @@ impl Process {
             Some(request) => handle.call(Call::Cancel(request), |_| ()),
             None => self.cores.borrow_mut().busy -= 1,
         }
-    }
-}
-
-/// Returns the receive by which a thread of `rank` waits for another thread. No message matches it.
-pub fn thread_wait(rank: Rank) -> Pattern {
-    Pattern {
-        from: Source::Rank(rank),
-        context: SERVICE,
-        tag: TagPattern::Tag(THREAD_WAIT),
-        capacity: Bytes::ZERO,
-        buffer: Buffer::NONE,
     }
 }
 

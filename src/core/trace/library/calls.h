@@ -5,7 +5,7 @@ static __thread int depth __attribute__((tls_model("initial-exec")));
 /* A variable of each thread. Its address identifies the thread. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
 
-/* Several threads may call MPI, but only one at a time. `last_thread` is the thread that made the last call, `inside`
+/* With MPI_THREAD_SERIALIZED, several threads call MPI, but only one at a time. `last_thread` is the thread that made the last call, `inside`
  * states whether a thread is inside a call. */
 static char *last_thread;
 static int many_threads, inside, overlapped;
@@ -17,21 +17,14 @@ enum { SHORT = 5000 };
 enum { LONG = 20000 }; /* Page faults are counted for code and calls longer than this, in ns. */
 
 static int by_cpu = 1;
-static uint64_t left_at;          /* End of the last call. */
-/* Values of the wall clock and of the thread's CPU clock when both were last read together. */
-static uint64_t pair_wall, pair_cpu;
-/* Times in ns since the last record, without the code directly before the present call: time of code, and all time. */
-static uint64_t held_code, held_gap;
 static uint64_t polls_failed, polls_time;
-static int polled; /* The last call was a poll without success. */
 static uint64_t page_cost;        /* Time of the first access to a page in ns. */
-static uint64_t faults_seen;      /* Number of page faults of this thread at the last count. */
-/* Time of short code and calls since the last count in ns. Page faults in this time do not belong to a long call. */
-static uint64_t uncounted;
 
 enum { PAUSE = 100000 }; /* Code that did not run on a core for this many ns may have slept. */
 static int waits_file = -1;       /* The file /proc/thread-self/schedstat of `last_thread`. */
-static int64_t waited_seen = -1;  /* Time in ns for which `last_thread` had waited for a core, when it was last read. */
+
+/* Only the thread that holds this lock changes the log and the tables of objects, if each thread has its own log. */
+static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
 
 struct span {
     uint64_t wall, code, gap, slept, end;
@@ -53,7 +46,7 @@ static void refuse(int function, const char *why)
 static uint64_t faults(void)
 {
     struct rusage used;
-    return getrusage(RUSAGE_THREAD, &used) == 0 ? (uint64_t)used.ru_minflt : faults_seen;
+    return getrusage(RUSAGE_THREAD, &used) == 0 ? (uint64_t)used.ru_minflt : me->faults_seen;
 }
 
 /* If a call writes data to memory that the program has not accessed before, the operating system must provide pages.
@@ -62,13 +55,13 @@ static uint64_t faults(void)
 static inline uint64_t first_touches(uint64_t duration)
 {
     if (duration <= LONG) {
-        uncounted += duration;
+        me->uncounted += duration;
         return 0;
     }
-    uint64_t now = faults(), took = (now - faults_seen) * page_cost;
-    took = took > uncounted ? took - uncounted : 0;
-    faults_seen = now;
-    uncounted = 0;
+    uint64_t now = faults(), took = (now - me->faults_seen) * page_cost;
+    took = took > me->uncounted ? took - me->uncounted : 0;
+    me->faults_seen = now;
+    me->uncounted = 0;
     return took < duration ? took : duration;
 }
 
@@ -78,7 +71,10 @@ static int64_t waited_for_core(void)
 {
     char text[128];
     long long ran, waited;
-    ssize_t length = waits_file < 0 ? -1 : pread(waits_file, text, sizeof text - 1, 0);
+    int from = per_thread ? open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC) : waits_file;
+    ssize_t length = from < 0 ? -1 : pread(from, text, sizeof text - 1, 0);
+    if (per_thread && from >= 0)
+        close(from);
     if (length <= 0)
         return -1;
     text[length] = 0;
@@ -92,19 +88,19 @@ static void change_thread(uint64_t now)
     last_thread = &this_thread;
     if (waits_file >= 0)
         close(waits_file);
-    waits_file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-    waited_seen = waited_for_core();
-    faults_seen = faults();
-    uncounted = 0;
-    pair_wall = now, pair_cpu = cpu();
+    waits_file = per_thread ? -1 : open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    me->waited_seen = waited_for_core();
+    me->faults_seen = faults();
+    me->uncounted = 0;
+    me->pair_wall = now, me->pair_cpu = cpu();
 }
 
 /* Returns the time that the code before a call slept or waited for files and other threads. `away` is the time that
  * this code did not run; the time that it waited for a core is subtracted. */
 static uint64_t slept(uint64_t away)
 {
-    int64_t before = waited_seen, now = waited_for_core();
-    waited_seen = now;
+    int64_t before = me->waited_seen, now = waited_for_core();
+    me->waited_seen = now;
     if (before < 0 || now < before)
         return 0;
     uint64_t waited = (uint64_t)(now - before);
@@ -115,7 +111,7 @@ static uint64_t slept(uint64_t away)
 static inline void skip_own_time(struct span *s)
 {
     uint64_t now = wall();
-    own_time += now - s->wall;
+    me->own_time += now - s->wall;
     s->wall = now;
 }
 
@@ -133,11 +129,60 @@ static inline int take_turn(void)
     return claimed < 2;
 }
 
+static pthread_key_t thread_key; /* Key whose destructor records the end of a thread. */
+static uint32_t threads_made;
+static uint64_t began_at;        /* Time at which the recording of the rank began. */
+
+/* Creates the state of this thread, whose time begins at `since`. */
+static void new_thread(uint32_t number, uint64_t since)
+{
+    me = calloc(1, sizeof *me);
+    if (!me)
+        abort();
+    me->number = number;
+    me->left_at = me->pair_wall = since;
+    pthread_setspecific(thread_key, me);
+}
+
+/* Finds the state of this thread. A thread without a recorded creation begins with the recording. */
+static inline void find_me(void)
+{
+    if (me)
+        return;
+    if (per_thread)
+        new_thread(__atomic_add_fetch(&threads_made, 1, __ATOMIC_RELAXED), began_at);
+    else
+        me = &main_thread;
+}
+
+/* Begins a change of the log and of the tables of objects, which one thread makes at a time. A thread is not cancelled
+ * before the end of the change. */
+static void begin_note(void)
+{
+    if (per_thread) {
+        find_me();
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &me->cancel_state);
+        pthread_mutex_lock(&noting);
+    }
+}
+
+static void end_note(void)
+{
+    if (per_thread) {
+        pthread_mutex_unlock(&noting);
+        pthread_setcancelstate(me->cancel_state, NULL);
+    }
+}
+
 /* Ends the log with a call that cannot be replayed, if it is a call of the program. */
 static void refuse_call(int function, const char *why)
 {
-    if (depth == 0 && active && take_turn())
+    if (depth == 0 && active && take_turn()) {
+        find_me();
+        begin_note();
         refuse(function, why);
+        end_note();
+    }
     claimed = 0;
 }
 
@@ -151,15 +196,16 @@ static inline void enter(struct span *s)
         claimed = 0;
         return;
     }
+    find_me();
     s->on = 1;
     s->wall = wall();
-    s->gap = s->code = s->wall - left_at;
+    s->gap = s->code = s->wall - me->left_at;
     s->slept = 0;
-    if (last_thread != &this_thread) {
+    if (!per_thread && last_thread != &this_thread) {
         change_thread(s->wall);
         skip_own_time(s);
     } else if (by_cpu && s->gap > SHORT) {
-        uint64_t looked = s->wall, used_cpu = cpu(), passed = looked - pair_wall, ran = used_cpu - pair_cpu;
+        uint64_t looked = s->wall, used_cpu = cpu(), passed = looked - me->pair_wall, ran = used_cpu - me->pair_cpu;
         uint64_t away = passed > ran ? passed - ran : 0;
         away = away < s->gap ? away : s->gap;
         s->code = s->gap - away;
@@ -167,13 +213,13 @@ static inline void enter(struct span *s)
             s->slept = slept(away);
             skip_own_time(s);
         }
-        pair_wall = looked, pair_cpu = used_cpu;
+        me->pair_wall = looked, me->pair_cpu = used_cpu;
     }
     if (s->gap > LONG) {
-        faults_seen = faults();
-        uncounted = 0;
+        me->faults_seen = faults();
+        me->uncounted = 0;
     } else {
-        uncounted += s->gap;
+        me->uncounted += s->gap;
     }
 }
 
@@ -189,18 +235,18 @@ static inline void leave(struct span *s)
 static inline void look_at_clock(uint64_t now, uint64_t duration)
 {
     if (by_cpu && duration > SHORT) {
-        pair_cpu = cpu();
-        pair_wall = now;
+        me->pair_cpu = cpu();
+        me->pair_wall = now;
         if (duration > PAUSE)
-            waited_seen = waited_for_core();
+            me->waited_seen = waited_for_core();
     }
 }
 
 /* Ends the call for this library, so that another thread may make the next call. */
 static inline void end_span(struct span *s)
 {
-    left_at = wall();
-    own_time += left_at - s->end;
+    me->left_at = wall();
+    me->own_time += me->left_at - s->end;
     if (!many_threads)
         return;
     if (__atomic_load_n(&overlapped, __ATOMIC_ACQUIRE))
@@ -215,12 +261,12 @@ static inline void noted(struct span *s)
     uint64_t now = s->end, duration = now - s->wall;
     look_at_clock(now, duration);
     /* Sleeping between polls without success is a part of waiting. */
-    if (!polled)
-        sleep_time += s->slept;
+    if (!me->polled)
+        me->sleep_time += s->slept;
     uint64_t touched = first_touches(duration);
-    record(held_code + s->code + touched, held_gap + s->gap + touched, duration - touched, now);
-    held_code = held_gap = 0;
-    polled = 0;
+    record(me->held_code + s->code + touched, me->held_gap + s->gap + touched, duration - touched, now);
+    me->held_code = me->held_gap = 0;
+    me->polled = 0;
     end_span(s);
 }
 
@@ -229,25 +275,25 @@ static inline void found_nothing(struct span *s)
 {
     uint64_t now = s->end, duration = now - s->wall;
     look_at_clock(now, duration);
-    if (!polled)
-        sleep_time += s->slept;
-    held_code += first_touches(duration);
+    if (!me->polled)
+        me->sleep_time += s->slept;
+    me->held_code += first_touches(duration);
     polls_failed++, polls_time += duration;
-    held_gap += s->gap + duration;
-    if (!polled || s->gap > 1000)
-        held_code += s->code;
-    polled = 1;
+    me->held_gap += s->gap + duration;
+    if (!me->polled || s->gap > 1000)
+        me->held_code += s->code;
+    me->polled = 1;
     end_span(s);
 }
 
 /* Handles a call that is not recorded. Its time is part of the time before the next record. */
 static inline void passed(struct span *s)
 {
-    uncounted += s->end - s->wall;
-    held_gap += s->end - s->wall + s->gap;
-    held_code += s->code;
-    if (!polled)
-        sleep_time += s->slept;
+    me->uncounted += s->end - s->wall;
+    me->held_gap += s->end - s->wall + s->gap;
+    me->held_code += s->code;
+    if (!me->polled)
+        me->sleep_time += s->slept;
     end_span(s);
 }
 
@@ -258,12 +304,14 @@ static inline void passed(struct span *s)
     int result = call;                                                                                                   \
     leave(&span);                                                                                                        \
     if (span.on) {                                                                                                       \
+        begin_note();                                                                                                    \
         if (result == MPI_SUCCESS) {                                                                                     \
             note;                                                                                                        \
             noted(&span);                                                                                                \
         } else {                                                                                                         \
             passed(&span);                                                                                               \
         }                                                                                                                \
+        end_note();                                                                                                      \
     }
 
 /* Makes an MPI call that is not recorded. */
@@ -273,7 +321,9 @@ static inline void passed(struct span *s)
     int result = call;                                                                                                   \
     leave(&span);                                                                                                        \
     if (span.on) {                                                                                                       \
+        begin_note();                                                                                                    \
         if (result == MPI_SUCCESS)                                                                                       \
             note;                                                                                                        \
         passed(&span);                                                                                                   \
+        end_note();                                                                                                      \
     }

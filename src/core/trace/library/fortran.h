@@ -29,6 +29,7 @@
         REAL_FORTRAN(name, parameters) arguments;                                                                        \
         leave(&span);                                                                                                    \
         if (span.on) {                                                                                                   \
+            begin_note();                                                                                                \
             if (*ierr != MPI_SUCCESS) {                                                                                  \
                 passed(&span);                                                                                           \
             } else if (found) {                                                                                          \
@@ -37,6 +38,7 @@
             } else {                                                                                                     \
                 found_nothing(&span);                                                                                    \
             }                                                                                                            \
+            end_note();                                                                                                  \
         }                                                                                                                \
     }                                                                                                                    \
     NAMES(name)
@@ -57,22 +59,23 @@ static MPI_Status *to_statuses(int count, MPI_Fint *statuses)
     if (wild_pending == 0 || is_ignored(statuses))
         return NULL;
     for (int at = 0; at < count; at++)
-        REAL(Status_f2c)(statuses + at * (int)(sizeof(MPI_Status) / sizeof(MPI_Fint)), &own_statuses[at]);
-    return own_statuses;
+        REAL(Status_f2c)(statuses + at * (int)(sizeof(MPI_Status) / sizeof(MPI_Fint)), &me->own_statuses[at]);
+    return me->own_statuses;
 }
 
-static MPI_Fint *own_fortran;
+static __thread MPI_Fint *own_fortran;
 
 /* Saves the requests before they are set to null. Provides room for statuses if the program ignores them and a
  * request has an open source or tag. */
 static MPI_Fint *before_fortran(int count, MPI_Fint *requests, MPI_Fint *statuses)
 {
-    static int room;
+    static __thread int room;
     if (depth > 0 || !active || !take_turn())
         return statuses;
-    before(count, NULL, NULL, own_statuses);
+    before(count, NULL, NULL, NULL);
     for (int at = 0; at < count; at++)
-        handles[at] = F2C(Request, requests[at]);
+        me->handles[at] = F2C(Request, requests[at]);
+    look_up(count);
     if (count > room || !own_fortran) {
         room = count + 64;
         own_fortran = realloc(own_fortran, sizeof(MPI_Status) * (size_t)room);
@@ -249,9 +252,9 @@ FORTRAN(testsome,
 FORTRAN(start, (MPI_Fint *request, MPI_Fint *ierr), (request, ierr), , 1,
         restart(find_request(R(request))))
 FORTRAN(startall, (MPI_Fint *count, MPI_Fint *requests, MPI_Fint *ierr), (count, requests, ierr), , 1,
-        before_fortran(*count, requests, NULL); restart_all(&span, *count, handles))
+        before_fortran(*count, requests, NULL); restart_all(&span, *count, me->handles))
 FORTRAN(request_free, (MPI_Fint *request, MPI_Fint *ierr), (request, ierr), before_fortran(1, request, NULL), 1,
-        note_release(find_request(handles[0])))
+        note_release(slot_at(0)))
 FORTRAN(cancel, (MPI_Fint *request, MPI_Fint *ierr), (request, ierr), , 1,
         cancel(find_request(R(request))))
 FORTRAN(probe,
@@ -321,10 +324,10 @@ FORTRAN(dist_graph_create_adjacent,
         (comm, in, sources, weights, out, destinations, others, info, reorder, made, ierr),
         , 1,
         note_comm(F_Dist_graph_create_adjacent, C(comm), F2C(Comm, *made), 0))
-FORTRAN(comm_free, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), MPI_Comm old = C(comm), 1,
-        note_free(F_Comm_free, old))
-FORTRAN(comm_disconnect, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), MPI_Comm old = C(comm), 1,
-        note_free(F_Comm_disconnect, old))
+FORTRAN(comm_free, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), int number = number_before(C(comm)), 1,
+        note_free(F_Comm_free, number))
+FORTRAN(comm_disconnect, (MPI_Fint *comm, MPI_Fint *ierr), (comm, ierr), int number = number_before(C(comm)), 1,
+        note_free(F_Comm_disconnect, number))
 FORTRAN(neighbor_allgather,
         (void *from_, MPI_Fint *count, MPI_Fint *type, void *to, MPI_Fint *room, MPI_Fint *other, MPI_Fint *comm, MPI_Fint *ierr),
         (from_, count, type, to, room, other, comm, ierr),
@@ -401,8 +404,7 @@ NAMES(finalize)
 void mpi_abort_(MPI_Fint *comm, MPI_Fint *code, MPI_Fint *ierr)
 {
     find_mpi();
-    if (depth == 0 && active)
-        end_log(0, clock_offset);
+    before_abort();
     REAL_FORTRAN(abort, (MPI_Fint *, MPI_Fint *, MPI_Fint *))(comm, code, ierr);
 }
 NAMES(abort)

@@ -29,6 +29,7 @@
 #endif
 
 #include "waits.h"
+#include "threads.h"
 #include "clocks.h"
 #include "start.h"
 #include "opened.h"

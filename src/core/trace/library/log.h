@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,9 +29,38 @@ enum { /* Numbers of functions. */
     FUNCTIONS
 };
 
-enum { VERSION = 2, ORDER = 0x01020304 };
+enum { VERSION = 3, ORDER = 0x01020304 };
 enum { INFO = 0, RECORDS = 1, END = 2 }; /* Kinds of chunks. */
 enum { ROOM = 1 << 18, LONGEST_KNOWN = 1 << 16, MOST_KNOWN = 1 << 25, MOST_OPS = 1 << 16, OP_HEADS = 1 << 17 };
+
+/* A thread of the program. If threads call MPI in turns, all of them have the state of the main thread. */
+struct thread {
+    uint32_t number;            /* Number of the thread in its rank; 0 for the main thread. */
+    uint64_t left_at;           /* End of the last call. */
+    /* Values of the wall clock and of the CPU clock of the thread when both were last read together. */
+    uint64_t pair_wall, pair_cpu;
+    /* Times in ns since the last record, without the code directly before the present call: code, and all time. */
+    uint64_t held_code, held_gap;
+    uint64_t faults_seen;       /* Number of page faults of the thread at the last count. */
+    /* Time of short code and calls since the last count in ns. Page faults in this time do not belong to a long call. */
+    uint64_t uncounted;
+    int64_t waited_seen;        /* Time in ns for which the thread had waited for a core, when it was last read. */
+    /* Time in ns that this library has used since the last record. It is elapsed time, but not time of the program. */
+    uint64_t own_time;
+    /* Time in ns that the code before the next record slept. This time passes on any machine, whatever the processor. */
+    uint64_t sleep_time;
+    int cancel_state;           /* Whether the thread could be cancelled before the present change of the log. */
+    int polled;               /* The last call was a poll without success. */
+    /* Requests of the present wait: handles, slots, and statuses to use if the program ignores them. */
+    MPI_Request *handles;
+    int *slots;
+    MPI_Status *own_statuses;
+    int handles_room;
+};
+static struct thread main_thread;
+static __thread struct thread *me __attribute__((tls_model("initial-exec")));
+/* Whether each thread has a log of its own, because several threads may call MPI at the same time. */
+static int per_thread;
 
 static int world_rank, world_size;
 /* Whether records are written; whether MPI_Pcontrol permits recording; whether an action was not recorded, so that the
@@ -277,12 +307,7 @@ static unsigned char *put_call(unsigned char *at, const unsigned char *call, siz
     return at + length;
 }
 
-/* Time in ns that this library has used since the last record. It is elapsed time, but not time of the program. */
-static uint64_t own_time;
 enum { OWN_TIME = 1000 }; /* Least time of this library in ns that is recorded. */
-
-/* Time in ns that the code before the next record slept. This time passes on any machine, whatever the processor. */
-static uint64_t sleep_time;
 
 /* Appends a record of a call without arguments, with `passed` ns before the call. */
 static unsigned char *put_passed(unsigned char *at, int function, uint64_t passed)
@@ -290,6 +315,18 @@ static unsigned char *put_passed(unsigned char *at, int function, uint64_t passe
     unsigned char call = (unsigned char)function;
     at = at ? put_call(at, &call, 1) : NULL;
     return at ? put(put(put(at, 0), passed), 0) : NULL;
+}
+
+/* Thread to which the last record belongs. */
+static uint32_t written;
+
+/* Appends a record that the following records belong to this thread. */
+static unsigned char *put_thread(unsigned char *at)
+{
+    unsigned char call[8] = {F_thread};
+    written = me->number;
+    at = put_call(at, call, (size_t)(put(call + 1, written) - call));
+    return at ? put(put(put(at, 0), 0), 0) : NULL;
 }
 
 /* Appends a record of the call and its times in ns: the code before the call, all time before the call, and the call
@@ -300,15 +337,17 @@ static void record_always(uint64_t code, uint64_t gap, uint64_t duration, uint64
         return;
     size_t length = (size_t)(op_end - op);
     unsigned char *at = op_lost || !chunk_fits(length + 192) ? NULL : chunk + used;
-    if (own_time >= OWN_TIME && allowed) {
-        at = put_passed(at, F_library, own_time);
-        own_time = 0;
+    if (at && written != me->number)
+        at = put_thread(at);
+    if (me->own_time >= OWN_TIME && allowed) {
+        at = put_passed(at, F_library, me->own_time);
+        me->own_time = 0;
     }
-    if (sleep_time > 0 && allowed) {
-        sleep_time = sleep_time < gap - code ? sleep_time : gap - code;
-        at = put_passed(at, F_sleep, sleep_time);
-        gap -= sleep_time;
-        sleep_time = 0;
+    if (me->sleep_time > 0 && allowed) {
+        me->sleep_time = me->sleep_time < gap - code ? me->sleep_time : gap - code;
+        at = put_passed(at, F_sleep, me->sleep_time);
+        gap -= me->sleep_time;
+        me->sleep_time = 0;
     }
     if (at)
         at = put_call(at, op, length);

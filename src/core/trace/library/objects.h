@@ -34,6 +34,10 @@ static int how_manieth(const int *ranks, int size)
 
 static void add_comm(MPI_Comm handle, int number, int ranks)
 {
+    /* The handle may be that of a communicator that another thread is freeing. */
+    for (int at = 0; at < comm_count; at++)
+        if (comms[at].handle == handle)
+            comms[at].handle = MPI_COMM_NULL;
     if (comm_count == comm_room) {
         comm_room = comm_room ? 2 * comm_room : 16;
         comms = realloc(comms, sizeof *comms * (size_t)comm_room);
@@ -41,6 +45,11 @@ static void add_comm(MPI_Comm handle, int number, int ranks)
             abort();
     }
     comms[comm_count++] = (struct comm){handle, number, ranks};
+}
+
+static void refuse_comm(void)
+{
+    refuse(F_communicator, "the program uses a communicator that was created in a way that is not recorded");
 }
 
 static struct comm *comm_of(MPI_Comm handle)
@@ -51,14 +60,14 @@ static struct comm *comm_of(MPI_Comm handle)
         if (comms[at].handle == handle)
             return &comms[comm_last = at];
     static struct comm none;
-    refuse(F_communicator, "the program uses a communicator that was created in a way that is not recorded");
+    refuse_comm();
     return &none;
 }
 
-static void drop_comm(MPI_Comm handle)
+static void drop_comm(int number)
 {
     for (int at = 0; at < comm_count; at++)
-        if (comms[at].handle == handle) {
+        if (comms[at].number == number) {
             comms[at] = comms[--comm_count];
             return;
         }

@@ -259,7 +259,7 @@ static void begin(void)
         char magic[8];
         uint32_t version, order;
     } head = {{'M', 'C', 'P', 'S', 'I', 'M', 0, 'L'}, VERSION, ORDER};
-    active = 1;
+    me = &main_thread;
     int error = write_all(file, &head, sizeof head);
     if (error)
         cannot_write(error);
@@ -270,14 +270,14 @@ static void begin(void)
     at = put(at, (uint64_t)world_size);
     at = put(at, (uint64_t)by_cpu);
     /* The times of the first record are measured from the time stored in the log. */
-    left_at = wall();
-    at = put_word(at, left_at);
+    began_at = me->left_at = wall();
+    at = put_word(at, me->left_at);
     at = put_word(at, (uint64_t)clock_offset);
     at = put_text(at, host, 255);
     at = put_text(at, version, 255);
     at = put_text(at, program_invocation_short_name, 255);
     at = put(at, (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
-    at = put(at, left_at - (uint64_t)asked_at);
+    at = put(at, me->left_at - (uint64_t)asked_at);
     write_chunk(INFO, info, (size_t)(at - info));
     REAL(Comm_group)(MPI_COMM_WORLD, &world_group);
     add_comm(MPI_COMM_WORLD, 0, world_size);
@@ -285,15 +285,17 @@ static void begin(void)
     comm_next = 2;
     int level = MPI_THREAD_SINGLE;
     REAL(Query_thread)(&level);
-    many_threads = level >= MPI_THREAD_SERIALIZED;
-    change_thread(left_at);
-    waited_before = waited_seen;
+    many_threads = level == MPI_THREAD_SERIALIZED;
+    per_thread = level == MPI_THREAD_MULTIPLE && pthread_key_create(&thread_key, thread_ended) == 0;
+    change_thread(me->left_at);
+    waited_before = me->waited_seen;
     page_cost = cost_of_a_page();
-    faults_seen = faults();
-    flushed_at = pair_wall = wall();
-    pair_cpu = cpu();
-    own_time = flushed_at - left_at;
-    left_at = flushed_at;
+    me->faults_seen = faults();
+    flushed_at = me->pair_wall = wall();
+    me->pair_cpu = cpu();
+    me->own_time = flushed_at - me->left_at;
+    me->left_at = flushed_at;
+    active = file >= 0 && !cut;
 }
 
 /* Writes the end of the log. `finished` is 1 in MPI_Finalize, 0 before MPI_Finalize. */
@@ -388,6 +390,7 @@ static void finish(void)
 {
     int64_t offset = ask_offset();
     int whole = file >= 0, all = 0;
+    begin_note();
     if (file >= 0) {
         end_log(1, offset);
         whole = file >= 0;
@@ -396,6 +399,7 @@ static void finish(void)
         file = -1;
     }
     active = 0;
+    end_note();
     REAL(Allreduce)(&whole, &all, 1, MPI_INT, MPI_MIN, own_world);
     if (!all) {
         if (world_rank == 0 && any_log)
@@ -488,9 +492,12 @@ static void before_finalize(void)
         struct span span;
         enter(&span);
         leave(&span);
-        op_begin(F_Finalize);
-        if (span.on)
+        if (span.on) {
+            begin_note();
+            op_begin(F_Finalize);
             noted(&span);
+            end_note();
+        }
     }
     waited_after = waited_for_core();
     depth++;
@@ -509,11 +516,20 @@ int MPI_Finalize(void)
     return result;
 }
 
+/* Ends the log before MPI_Abort ends the program. */
+static void before_abort(void)
+{
+    if (depth > 0 || !active)
+        return;
+    begin_note();
+    end_log(0, clock_offset);
+    end_note();
+}
+
 int MPI_Abort(MPI_Comm comm, int code)
 {
     find_mpi();
-    if (depth == 0 && active)
-        end_log(0, clock_offset);
+    before_abort();
     return REAL(Abort)(comm, code);
 }
 
@@ -524,22 +540,24 @@ static void control(int level)
     leave(&span);
     if (!span.on)
         return;
+    begin_note();
     op_begin(F_Pcontrol);
     op_put((uint64_t)(level < 0 ? 0 : level));
     if (level == 1 && !allowed) {
         /* The calls made while recording was off are not part of the trace; only their time is. */
         allowed = 1;
-        span.code = span.gap = span.slept = held_code = held_gap = sleep_time = 0;
-        own_time = span.wall - stopped_at;
+        span.code = span.gap = span.slept = me->held_code = me->held_gap = me->sleep_time = 0;
+        me->own_time = span.wall - stopped_at;
     }
     noted(&span);
     if (level == 0) {
         if (allowed)
-            stopped_at = left_at - own_time;
+            stopped_at = me->left_at - me->own_time;
         allowed = 0;
     } else if (level >= 2) {
         flush_log();
     }
+    end_note();
 }
 
 int MPI_Pcontrol(const int level, ...)
@@ -551,6 +569,14 @@ int MPI_Pcontrol(const int level, ...)
 __attribute__((destructor)) static void ended(void)
 {
     /* A child process that ends must not write the data of its parent. */
-    if (file >= 0 && active && getpid() == own_process)
-        flush_log();
+    if (file < 0 || !active || getpid() != own_process)
+        return;
+    /* A thread that was interrupted while it holds the lock does not release it. */
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    if (pthread_mutex_timedlock(&noting, &until) != 0)
+        return;
+    flush_log();
+    pthread_mutex_unlock(&noting);
 }

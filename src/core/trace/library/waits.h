@@ -1,24 +1,49 @@
 /* Functions without counts: waits, tests, probes, persistent requests, communicators, and unsupported functions. */
 
-static MPI_Request *handles;
-static MPI_Status *own_statuses;
-static int handles_room;
+/* Makes room for the requests of a wait. */
+static void make_room(int count)
+{
+    if (count <= me->handles_room)
+        return;
+    me->handles_room = count + 64;
+    size_t room = (size_t)me->handles_room;
+    me->handles = realloc(me->handles, sizeof *me->handles * room);
+    me->slots = realloc(me->slots, sizeof *me->slots * room);
+    me->own_statuses = realloc(me->own_statuses, sizeof *me->own_statuses * room);
+    if (!me->handles || !me->slots || !me->own_statuses)
+        abort();
+}
+
+/* Looks up the slots of the requests before a wait that may complete them, because other threads may then start requests
+ * with the same handles. */
+static void look_up(int count)
+{
+    if (!per_thread)
+        return;
+    begin_note();
+    for (int at = 0; at < count; at++)
+        me->slots[at] = find_request(me->handles[at]);
+    end_note();
+}
+
+/* Returns the slot of a request of the present wait. */
+static int slot_at(int at)
+{
+    return per_thread ? me->slots[at] : find_request(me->handles[at]);
+}
 
 /* Saves the requests before a wait sets them to null. Returns the statuses to use if the program ignores them. */
 static MPI_Status *before(int count, const MPI_Request *requests, MPI_Status *statuses, MPI_Status *ignored)
 {
     if (depth > 0 || !active || !take_turn())
         return statuses;
-    if (count > handles_room) {
-        handles_room = count + 64;
-        handles = realloc(handles, sizeof *handles * (size_t)handles_room);
-        own_statuses = realloc(own_statuses, sizeof *own_statuses * (size_t)handles_room);
-        if (!handles || !own_statuses)
-            abort();
+    find_me();
+    make_room(count);
+    if (count > 0 && requests) {
+        memcpy(me->handles, requests, sizeof *requests * (size_t)count);
+        look_up(count);
     }
-    if (count > 0 && requests)
-        memcpy(handles, requests, sizeof *handles * (size_t)count);
-    return statuses == ignored && wild_pending > 0 ? own_statuses : statuses;
+    return statuses == ignored && wild_pending > 0 ? me->own_statuses : statuses;
 }
 
 /* Records that all requests of a call are complete. */
@@ -26,7 +51,7 @@ static void all_done(int function, int count, const MPI_Status *statuses)
 {
     done_begin(count);
     for (int at = 0; at < count; at++)
-        completed(find_request(handles[at]), statuses ? &statuses[at] : NULL);
+        completed(slot_at(at), statuses ? &statuses[at] : NULL);
     note_wait(function);
 }
 
@@ -35,7 +60,7 @@ static void some_done(int function, int count, const int *indices, const MPI_Sta
 {
     done_begin(count > 0 ? count : 0);
     for (int at = 0; at < count; at++)
-        completed(find_request(handles[indices[at]]), statuses ? &statuses[at] : NULL);
+        completed(slot_at(indices[at]), statuses ? &statuses[at] : NULL);
     note_wait(function);
 }
 
@@ -46,6 +71,7 @@ static void some_done(int function, int count, const int *indices, const MPI_Sta
     int result = call;                                                                                                   \
     leave(&span);                                                                                                        \
     if (span.on) {                                                                                                       \
+        begin_note();                                                                                                    \
         if (result != MPI_SUCCESS) {                                                                                     \
             passed(&span);                                                                                               \
         } else if (found) {                                                                                              \
@@ -54,6 +80,7 @@ static void some_done(int function, int count, const int *indices, const MPI_Sta
         } else {                                                                                                         \
             found_nothing(&span);                                                                                        \
         }                                                                                                                \
+        end_note();                                                                                                      \
     }
 
 #define READABLE(statuses, ignored) ((statuses) == (ignored) ? NULL : (statuses))
@@ -131,8 +158,8 @@ static void restart_all(struct span *s, int count, const MPI_Request *requests)
     for (int at = 0; at < count; at++) {
         restart(find_request(requests[at]));
         if (at + 1 < count) {
-            record(held_code + s->code, held_gap + s->gap, 0, s->end);
-            held_code = held_gap = s->code = s->gap = 0;
+            record(me->held_code + s->code, me->held_gap + s->gap, 0, s->end);
+            me->held_code = me->held_gap = s->code = s->gap = 0;
         }
     }
     if (count <= 0)
@@ -155,8 +182,8 @@ static void note_release(int slot)
 
 int MPI_Request_free(MPI_Request *request)
 {
-    MPI_Request handle = *request;
-    DO(REAL(Request_free)(request), note_release(find_request(handle)))
+    before(1, request, NULL, NULL);
+    DO(REAL(Request_free)(request), note_release(slot_at(0)))
     return result;
 }
 
@@ -259,24 +286,41 @@ WRAP_COMM(Dist_graph_create_adjacent, 0,
            const int others[], MPI_Info info, int reorder),
           (comm, in, sources, weights, out, destinations, others, info, reorder))
 
-static void note_free(int function, MPI_Comm handle)
+/* Returns the number of a communicator that is about to be freed, because another thread may then create a communicator
+ * with the same handle. */
+static int number_before(MPI_Comm handle)
 {
+    int number = -1;
+    if (depth > 0 || !active)
+        return number;
+    begin_note();
+    for (int at = 0; at < comm_count; at++)
+        if (comms[at].handle == handle)
+            number = comms[at].number;
+    end_note();
+    return number;
+}
+
+static void note_free(int function, int number)
+{
+    if (number < 0)
+        refuse_comm();
     op_begin(function);
-    op_put((uint64_t)comm_of(handle)->number);
-    drop_comm(handle);
+    op_put((uint64_t)number);
+    drop_comm(number);
 }
 
 int MPI_Comm_free(MPI_Comm *comm)
 {
-    MPI_Comm handle = *comm;
-    DO(REAL(Comm_free)(comm), note_free(F_Comm_free, handle))
+    int number = number_before(*comm);
+    DO(REAL(Comm_free)(comm), note_free(F_Comm_free, number))
     return result;
 }
 
 int MPI_Comm_disconnect(MPI_Comm *comm)
 {
-    MPI_Comm handle = *comm;
-    DO(REAL(Comm_disconnect)(comm), note_free(F_Comm_disconnect, handle))
+    int number = number_before(*comm);
+    DO(REAL(Comm_disconnect)(comm), note_free(F_Comm_disconnect, number))
     return result;
 }
 

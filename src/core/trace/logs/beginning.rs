@@ -212,7 +212,11 @@ impl<'a> RankScan<'a> {
     fn note(&mut self, call: u64, what: &CallClass, name: &str) {
         let is_buffered = matches!(name, "MPI_Bsend" | "MPI_Ibsend");
         match what {
-            CallClass::Nothing | CallClass::Refused => {}
+            CallClass::Nothing
+            | CallClass::Refused
+            | CallClass::Thread(_)
+            | CallClass::Create(_)
+            | CallClass::Join(_) => {}
             CallClass::Send(mail) => {
                 let end = self.make(call, mail, true).filter(|_| !is_buffered);
                 self.wait(call, end.map(End::other));

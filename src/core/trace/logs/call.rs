@@ -11,6 +11,8 @@
 //! | collective | the slot plus one, or 0; communicator; root; twice the bytes of an element, plus one if the order of ranks matters; number of sizes, 0 for a single size; the sizes; buffer, extent |
 //! | neighbourhood collective | communicator; a list of sources; a list of (destination, bytes) |
 //! | communicator creation | the old communicator; data exchanged by its members (0 a number, 1 three per member, 2 a number among the new members, 3 nothing: recording was off); its own number plus one, or 0 without one; its first member and its index among the communicators with these members; its size; the stride of members and the first one, or 0 and all members |
+//! | thread | the thread of the following records; the main thread has the number 0 |
+//! | pthread_create, pthread_join | the created or ended thread |
 //! | mark | defined by the function |
 
 use super::super::TraceError;
@@ -117,11 +119,22 @@ pub(super) enum CallClass {
     Irecv(u32, MessageEnd),
     Exchange(Box<(MessageEnd, MessageEnd)>),
     Probe(MessageEnd),
-    Wait { slots: Vec<u32>, got: Vec<(u32, i64, i64)> },
+    Wait {
+        slots: Vec<u32>,
+        got: Vec<(u32, i64, i64)>,
+    },
     Release(Option<u32>),
     Collective(Box<JoinedCall>),
     Near(Box<NeighbourCall>),
-    Comm { parent: u32, telling: u8, made: Option<Box<NewComm>> },
+    Comm {
+        parent: u32,
+        telling: u8,
+        made: Option<Box<NewComm>>,
+    },
+    /// The following records belong to the thread with this number.
+    Thread(u32),
+    Create(u32),
+    Join(u32),
     Refused,
 }
 
@@ -239,6 +252,9 @@ impl LogCall {
                 })?;
                 CallClass::Near(Box::new(NeighbourCall { comm, sources, destinations }))
             }
+            FunctionClass::Thread => CallClass::Thread(thread(reader)?),
+            FunctionClass::Create => CallClass::Create(thread(reader)?),
+            FunctionClass::Join => CallClass::Join(thread(reader)?),
             FunctionClass::Comm => {
                 let parent = reader.at_most(MOST, "a communicator")? as u32;
                 let telling = reader.at_most(3, "the data that members exchanged")? as u8;
@@ -285,6 +301,10 @@ impl LogCall {
             _ => return None,
         })
     }
+}
+
+fn thread(reader: &mut TraceReader<'_>) -> Result<u32, TraceError> {
+    Ok(reader.at_most(MOST, "a thread")? as u32)
 }
 
 fn slot_signed(reader: &mut TraceReader<'_>) -> Result<u32, TraceError> {

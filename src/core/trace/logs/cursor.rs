@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::TraceError;
 use super::super::bytes::get;
-use super::call::LogCall;
+use super::call::{CallClass, LogCall};
 use super::function::FunctionClass;
 use super::rank_log::RankLog;
 
@@ -32,6 +32,8 @@ pub struct LoggedCall {
     pub duration: u64,
     /// Time before `gap` that the recording library used or that was not recorded, in ns.
     pub aside: u64,
+    /// Thread that made the call; 0 for the main thread.
+    pub thread: u32,
 }
 
 /// Reader of the records of a log.
@@ -42,11 +44,13 @@ pub(super) struct LogCursor {
     known: Vec<Arc<LogCall>>,
     /// Total length of the calls in `known` in bytes.
     bytes: usize,
+    /// Thread to which the next record belongs.
+    thread: u32,
 }
 
 impl LogCursor {
     pub fn new(log: Arc<RankLog>) -> Self {
-        LogCursor { log, at: 0, known: Vec::new(), bytes: 0 }
+        LogCursor { log, at: 0, known: Vec::new(), bytes: 0, thread: 0 }
     }
 
     /// Returns the next call of the log.
@@ -56,7 +60,14 @@ impl LogCursor {
     pub fn step(&mut self) -> Result<Option<LoggedCall>, TraceError> {
         let (mut aside, mut slept) = (0u64, 0u64);
         loop {
-            match self.record()? {
+            let record = self.record()?;
+            if let Some(LoggedCall { call, .. }) = &record
+                && let CallClass::Thread(thread) = call.what
+            {
+                self.thread = thread;
+                continue;
+            }
+            match record {
                 Some(one) if one.call.function.class() == FunctionClass::Library => {
                     aside = aside.saturating_add(one.gap)
                 }
@@ -97,7 +108,15 @@ impl LogCursor {
         let mut time = || get(log, &mut at).ok_or_else(|| wrong("a time"));
         let (code, rest, duration) = (time()?, time()?, time()?);
         self.at = at;
-        Ok(Some(LoggedCall { call, code, gap: code.saturating_add(rest), slept: 0, duration, aside: 0 }))
+        Ok(Some(LoggedCall {
+            call,
+            code,
+            gap: code.saturating_add(rest),
+            slept: 0,
+            duration,
+            aside: 0,
+            thread: self.thread,
+        }))
     }
 }
 

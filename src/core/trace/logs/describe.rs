@@ -48,7 +48,17 @@ pub struct CallSpan {
 }
 
 impl Logs {
-    /// Returns the calls of each rank with their times. Times of other hosts are converted to rank 0's clock. The
+    /// Calls of the main thread of `rank`, in order.
+    fn main_steps(&self, rank: u32) -> impl Iterator<Item = LoggedCall> + '_ {
+        self.steps(rank).filter(|step| step.thread == 0)
+    }
+
+    /// Number of threads of `rank`, with the main thread.
+    pub fn threads(&self, rank: u32) -> u32 {
+        self.resolved[rank as usize].threads.as_ref().map_or(1, |of| of.threads.len() as u32)
+    }
+
+    /// Returns the calls of the main thread of each rank with their times. Times of other hosts are converted to rank 0's clock. The
     /// clocks are compared at the beginning and at the end of the run and interpolated linearly in between.
     pub fn spans(&self) -> Vec<Vec<CallSpan>> {
         let first = self.first_start();
@@ -78,7 +88,7 @@ impl Logs {
         let (start, info) = (self.start_of(rank) - first, self.info(rank));
         let (drift, asked_before) = (info.drift(), info.asked_before as f64);
         let mut at = 0u64;
-        self.steps(rank).map(move |step| {
+        self.main_steps(rank).map(move |step| {
             let begins = at.saturating_add(step.aside).saturating_add(step.gap);
             at = begins.saturating_add(step.duration);
             let here = start + i128::from(begins) + ((begins as f64 + asked_before) * drift) as i128;
@@ -92,17 +102,17 @@ impl Logs {
             "MPI_Finalize" => step.gap,
             _ => step.gap.saturating_add(step.duration),
         };
-        self.steps(rank).map(of).fold(0, u64::saturating_add)
+        self.main_steps(rank).map(of).fold(0, u64::saturating_add)
     }
 
-    /// Time of the program's own code in `rank`, in ns.
+    /// Time of the program's own code in the main thread of `rank`, in ns.
     pub fn code(&self, rank: u32) -> u64 {
-        self.steps(rank).map(|step| step.code).fold(0, u64::saturating_add)
+        self.main_steps(rank).map(|step| step.code).fold(0, u64::saturating_add)
     }
 
-    /// Time that `rank` slept or waited outside of MPI, in ns.
+    /// Time that the main thread of `rank` slept or waited outside of MPI, in ns.
     pub fn slept(&self, rank: u32) -> u64 {
-        self.steps(rank).map(|step| step.slept).fold(0, u64::saturating_add)
+        self.main_steps(rank).map(|step| step.slept).fold(0, u64::saturating_add)
     }
 
     /// Times of the calls of `rank`, by MPI function.
@@ -146,7 +156,7 @@ impl Logs {
             .max_by_key(|&(rank, waited)| (waited, Reverse(rank)))?;
         // The rank may also have waited for a core while the recording library ran, so the elapsed time includes the
         // library's time.
-        let aside = self.steps(rank).map(|step| step.aside).fold(0, u64::saturating_add);
+        let aside = self.main_steps(rank).map(|step| step.aside).fold(0, u64::saturating_add);
         let passed = self.measured(rank).saturating_add(aside).max(1);
         Some((rank, waited, waited as f64 / passed as f64))
     }
@@ -172,6 +182,10 @@ impl Logs {
             .map_or(String::new(), |(host, ranks, cores)| format!("; {ranks} shared the {cores} cores of {host}"));
         let plural = if hosts.len() == 1 { "" } else { "s" };
         line("ranks", format!("{} on {} host{plural}{shared}", self.ranks(), hosts.len()));
+        let most = (0..self.ranks()).map(|rank| self.threads(rank)).max().unwrap_or(1);
+        if most > 1 {
+            line("threads", format!("up to {most} in a rank; the times below are those of main threads"));
+        }
         line("calls", format!("{calls} in {bytes} bytes"));
         for (host, ahead, gained) in self.clocks() {
             line("clocks", format!("{host}: {ahead:.6} s ahead of rank 0, gained {gained:.1} us per second"));
@@ -216,17 +230,24 @@ impl Logs {
         out
     }
 
-    /// Text of the first `count` calls of `rank`, one call per line.
+    /// Text of the first `count` calls of `rank`, one call per line. If the rank has several threads, lines name the
+    /// thread.
     pub fn head(&self, rank: u32, count: u64) -> String {
         let mut out = String::new();
+        let has_threads = self.threads(rank) > 1;
         for step in self.steps(rank).take(usize::try_from(count).unwrap_or(usize::MAX)) {
             let bytes = step.call.bytes();
             let size = if bytes > 0 { format!("{bytes} B") } else { String::new() };
             let name = step.call.function.name();
+            let thread = match step.thread {
+                _ if !has_threads => String::new(),
+                0 => format!("{:<11}", "main"),
+                number => format!("{:<11}", format!("thread {number}")),
+            };
             if step.slept > 0 {
-                let _ = writeln!(out, "sleep {:>11} ns", step.slept);
+                let _ = writeln!(out, "{thread}sleep {:>11} ns", step.slept);
             }
-            let line = format!("code {:>12} ns  {name:<24} {:>12} ns  {size}", step.code, step.duration);
+            let line = format!("{thread}code {:>12} ns  {name:<24} {:>12} ns  {size}", step.code, step.duration);
             let _ = writeln!(out, "{}", line.trim_end());
         }
         out

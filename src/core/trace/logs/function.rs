@@ -43,6 +43,12 @@ pub enum FunctionClass {
     Library,
     /// Time that the program slept, or waited for files or other threads. This time is the same on any machine.
     Sleep,
+    /// The following records belong to another thread.
+    Thread,
+    /// The function creates a thread (pthread_create).
+    Create,
+    /// The function waits for the end of a thread (pthread_join).
+    Join,
 }
 
 struct FunctionEntry {
@@ -72,10 +78,14 @@ fn table() -> &'static [FunctionEntry] {
                     "REFUSED" => FunctionClass::Refused,
                     "LIBRARY" => FunctionClass::Library,
                     "SLEEP" => FunctionClass::Sleep,
+                    "THREAD" => FunctionClass::Thread,
+                    "CREATE" => FunctionClass::Create,
+                    "JOIN" => FunctionClass::Join,
                     _ => FunctionClass::Mark,
                 };
                 // The memory of each name is leaked once, so that names live as long as the host process.
-                FunctionEntry { name: Box::leak(format!("MPI_{name}").into_boxed_str()), class }
+                let prefix = if name.starts_with("pthread_") { "" } else { "MPI_" };
+                FunctionEntry { name: Box::leak(format!("{prefix}{name}").into_boxed_str()), class }
             })
             .collect()
     })
@@ -117,7 +127,8 @@ mod tests {
     fn functions_have_the_numbers_of_the_librarys_table() {
         assert_eq!(LoggedFunction::from_number(0).map(LoggedFunction::name), Some("MPI_Init"));
         assert_eq!(LoggedFunction::named("MPI_Alltoallw").map(LoggedFunction::class), Some(FunctionClass::Collective));
-        assert_eq!(LoggedFunction::named("MPI_sleep").map(|last| usize::from(last.number()) + 1), Some(table().len()));
+        let last = LoggedFunction::named("pthread_exit");
+        assert_eq!(last.map(|last| usize::from(last.number()) + 1), Some(table().len()));
         assert_eq!(LoggedFunction::from_number(255), None);
     }
 }

@@ -16,6 +16,7 @@ pub const SOURCES: &[(&str, &str)] = sources![
     "lists.h",
     "body.h",
     "waits.h",
+    "threads.h",
     "clocks.h",
     "start.h",
     "opened.h",

@@ -78,7 +78,7 @@ pub fn check_head(bytes: &[u8], magic: &[u8; 8], what: &str) -> Result<u32, Trac
         }
         (version @ OLDEST..=VERSION, _) => Ok(version),
         (version, _) => wrong(format!(
-            "version {version} of the format: expected version {OLDEST} or {VERSION}; record again with a library \
+            "version {version} of the format: expected version {OLDEST} to {VERSION}; record again with a library \
              of this mcpsim"
         )),
     }

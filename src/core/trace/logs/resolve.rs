@@ -10,6 +10,7 @@ use super::call::{ANY, CallClass, MessageEnd};
 use super::cursor::{LogCursor, of_rank};
 use super::function::LoggedFunction;
 use super::rank_log::RankLog;
+use super::threads::{self, RankThreads};
 use crate::mpi::Group;
 
 /// Identifier of MPI_COMM_SELF; MPI_COMM_WORLD has identifier 0.
@@ -29,6 +30,8 @@ pub(super) struct ResolvedLog {
     pub keep: Option<u64>,
     /// MPI function of the first call that cannot be replayed, if any.
     pub refused: Option<LoggedFunction>,
+    /// Calls by thread, if a rank of the run has several threads.
+    pub threads: Option<Arc<RankThreads>>,
 }
 
 fn wrong<T>(what: String) -> Result<T, TraceError> {
@@ -44,17 +47,26 @@ pub(super) fn all(logs: &[Arc<RankLog>]) -> Result<Vec<Arc<ResolvedLog>>, TraceE
         keys.extend(one.keys.values().cloned());
         found.push(one);
     }
+    let has_threads = found.iter().any(|one| one.has_threads);
     let numbers: BTreeMap<Identity, u32> = keys.into_iter().zip(SELF + 1..).collect();
+    let mut by_parent = BTreeMap::new();
     let mut resolved: Vec<ResolvedLog> = found
         .into_iter()
         .map(|one| {
-            let comms = one.keys.iter().map(|(number, identity)| (*number, numbers[identity])).collect();
+            let comms = match has_threads {
+                true => one.comms_by_parent(&mut by_parent),
+                false => one.keys.iter().map(|(number, identity)| (*number, numbers[identity])).collect(),
+            };
             ResolvedLog { comms, ..one.resolved }
         })
         .collect();
     if logs.iter().any(|log| !log.info.finished) || resolved.iter().any(|one| one.refused.is_some()) {
         let keep = beginning::keep(logs, &resolved)?;
         resolved.iter_mut().zip(keep).for_each(|(one, keep)| one.keep = Some(keep));
+    }
+    if has_threads {
+        let threads = threads::split(logs, &resolved)?;
+        resolved.iter_mut().zip(threads).for_each(|(one, threads)| one.threads = Some(threads));
     }
     Ok(resolved.into_iter().map(Arc::new).collect())
 }
@@ -81,7 +93,15 @@ type Identity = ((u32, u32), Group);
 struct Scan {
     resolved: ResolvedLog,
     keys: BTreeMap<u32, Identity>,
+    /// Created communicators in order: number, number of the old communicator, members.
+    made: Vec<(u32, u32, Group)>,
+    /// Whether the rank has several threads.
+    has_threads: bool,
 }
+
+/// Identifiers of communicators by the identifier of the old communicator, members, and index among the communicators
+/// that were created from it with these members.
+type ByParent = BTreeMap<(u32, Group, u32), u32>;
 
 /// A receive that a rank has posted.
 #[derive(Clone, Copy)]
@@ -91,14 +111,32 @@ struct Posted {
 }
 
 impl Scan {
+    /// Common identifiers of the rank's communicators in a run with threads. Threads may create communicators at the same
+    /// time, so only the order of communicators from the same old communicator is equal at all members.
+    fn comms_by_parent(&self, known: &mut ByParent) -> BTreeMap<u32, u32> {
+        let mut comms = BTreeMap::new();
+        let mut counts: BTreeMap<(u32, &Group), u32> = BTreeMap::new();
+        for (number, parent, group) in &self.made {
+            let parent = comms.get(parent).copied().unwrap_or(*parent);
+            let count = counts.entry((parent, group)).or_default();
+            let next = known.len() as u32 + SELF + 1;
+            comms.insert(*number, *known.entry((parent, group.clone(), *count)).or_insert(next));
+            *count += 1;
+        }
+        comms
+    }
+
     fn new(log: &Arc<RankLog>, ranks: u32) -> Result<Scan, TraceError> {
-        let mut scan = Scan { resolved: ResolvedLog::default(), keys: BTreeMap::new() };
+        let (resolved, keys) = (ResolvedLog::default(), BTreeMap::new());
+        let mut scan = Scan { resolved, keys, made: Vec::new(), has_threads: false };
+        let mut created = BTreeSet::new();
         let mut sizes: BTreeMap<u32, u32> = BTreeMap::from([(0, ranks), (SELF, 1)]);
         let mut posted: BTreeMap<u32, Posted> = BTreeMap::new();
         let (mut late, mut place) = (BTreeMap::new(), 0);
         let mut cursor = LogCursor::new(log.clone());
         while let Some(step) = cursor.step()? {
             scan.resolved.calls += 1;
+            scan.has_threads |= step.thread != 0;
             let name = step.call.function.name();
             let size_of = |comm: u32| match sizes.get(&comm) {
                 Some(&size) => Ok(size),
@@ -172,11 +210,21 @@ impl Scan {
                             ));
                         }
                         sizes.insert(made.number, made.group.size());
+                        scan.made.push((made.number, *parent, made.group.clone()));
                         scan.keys.insert(made.number, (made.key, made.group.clone()));
                     }
                 }
                 CallClass::Refused => _ = scan.resolved.refused.get_or_insert(step.call.function),
-                CallClass::Nothing | CallClass::Release(_) => {}
+                CallClass::Create(thread) => {
+                    scan.has_threads = true;
+                    if *thread == step.thread || *thread == 0 || !created.insert(*thread) {
+                        return wrong(format!("{name} of thread {thread}, which exists"));
+                    }
+                }
+                CallClass::Join(thread) if !created.contains(thread) => {
+                    return wrong(format!("{name} of thread {thread}, which was not created"));
+                }
+                CallClass::Nothing | CallClass::Release(_) | CallClass::Thread(_) | CallClass::Join(_) => {}
             }
         }
         scan.resolved.late = late.into_iter().collect();

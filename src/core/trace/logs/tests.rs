@@ -5,6 +5,8 @@ use super::super::checksum;
 use super::*;
 use crate::units::Bytes;
 
+mod threads;
+
 fn chunk(kind: u32, content: &[u8]) -> Vec<u8> {
     let mut out = kind.to_le_bytes().to_vec();
     out.extend_from_slice(&(content.len() as u32).to_le_bytes());
@@ -161,7 +163,7 @@ fn what_is_no_whole_run_says_what_is_wrong() {
     };
     assert_eq!(
         changed(8, 9),
-        "1.log: version 9 of the format: expected version 1 or 2; record again with a library of this mcpsim"
+        "1.log: version 9 of the format: expected version 1 to 3; record again with a library of this mcpsim"
     );
     assert_eq!(changed(12, 9), "1.log: damaged: expected the mark of the byte order; found 0x1020309");
     assert_eq!(changed(40, 99), "1.log: damaged: chunk 0 (byte 16) has another checksum");
