@@ -110,6 +110,31 @@ fn fortran_programs_print_what_they_print_under_their_own_mpi() {
 }
 
 #[test]
+fn cxx_programs_of_both_libraries_print_their_sums() {
+    libraries();
+    let workshop = directory();
+    for mpi in real_mpis() {
+        let built = workshop.path().join(format!("sums.{}", mpi.compiler()));
+        mpi.compile(&file("tests/real/languages/sums.cc"), &built).unwrap();
+        // The sum is 3 (1 + 2 + 3 + 4).
+        let expected: Vec<String> = (0..4).map(|rank| format!("rank {rank} of 4: 30")).collect();
+        assert_eq!(lines(&[built.to_str().unwrap()]), expected, "{}", mpi.name);
+    }
+}
+
+#[test]
+fn scripts_of_r_send_and_reduce() {
+    let ran = Command::new("Rscript").args(["-e", "library(Rmpi)"]).output();
+    if !ran.is_ok_and(|ran| ran.status.success()) {
+        return optional("Rscript with Rmpi");
+    }
+    let script = file("tests/real/languages/sum.R");
+    // The sum of the ranks is 0 + 1 + 2 + 3.
+    let expected = ["0 4 6 ", "1 4 6 ", "2 4 6 ", "3 4 6 ", "4 2 "];
+    assert_eq!(lines(&["--", "Rscript", script.to_str().unwrap()]), expected);
+}
+
+#[test]
 fn functions_with_large_counts_do_what_they_do_under_their_own_mpi() {
     libraries();
     let workshop = directory();
