@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::AtomicUsize;
 
 use mcpsim_core::mpi::abi::Status;
-use mcpsim_real::as_built::needs_rank;
+use mcpsim_real::as_built::{begin_conversion, end_conversion, needs_rank};
 
 use crate::abi::*;
 use crate::callbacks::*;

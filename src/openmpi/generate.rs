@@ -377,7 +377,7 @@ pub fn source(header: &str, others: &str) -> String {
              #[unsafe(no_mangle)] pub unsafe extern \"C\" fn PMPI_{name}({declared}) -> {result} {{ unsafe {{ f_{name}({names}) }} }}\n\
              unsafe fn f_{name}({declared}) -> {result} {{ unsafe {{\n\
              let called: unsafe extern \"C\" fn({types}) -> {result} = std::mem::transmute(target(&TARGETS[{index}], \"MPI_{name}\"));\n\
-             {}let code = called({});\n{}{end}\n{code}\n}} }}\n",
+             begin_conversion();\n{}let code = called({});\n{}{end}\nend_conversion();\n{code}\n}} }}\n",
             body.before,
             body.passed.join(", "),
             body.after,

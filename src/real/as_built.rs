@@ -47,7 +47,7 @@ mod threads;
 mod wire;
 mod writer;
 
-pub use attach::{attach, attached, needs_rank};
+pub use attach::{attach, attached, begin_conversion, end_conversion, needs_rank};
 pub use foreign::{ForeignProgram, MpiLibrary};
 pub use launch::{LaunchError, Launched, Launcher};
 pub use pinned::Pinned;

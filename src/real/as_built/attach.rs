@@ -82,6 +82,22 @@ pub fn needs_rank() {
     }
 }
 
+/// Ends the measured block of the program at the start of an MPI function, before its arguments are converted.
+#[inline]
+pub fn begin_conversion() {
+    if let Some(p) = current() {
+        p.pause_timer();
+    }
+}
+
+/// Starts a measured block of the program at the end of an MPI function, after its results were converted.
+#[inline]
+pub fn end_conversion() {
+    if let Some(p) = current() {
+        p.restart_timer();
+    }
+}
+
 /// Makes the current thread the one that calls MPI.
 #[cold]
 fn become_caller() {
@@ -146,8 +162,8 @@ fn connect() {
     // SAFETY: the functions are called with valid arguments.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if setup.runs_ahead {
-            // A rank that a sender wakes begins after the sender has stopped.
+        if setup.runs_ahead && libc::sched_getscheduler(0) == libc::SCHED_OTHER {
+            // A rank that a sender wakes begins after the sender has stopped, as under real-time policies.
             libc::sched_setscheduler(0, libc::SCHED_BATCH, &std::mem::zeroed());
         }
         libc::pthread_atfork(None, None, Some(forked));

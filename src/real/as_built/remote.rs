@@ -211,14 +211,16 @@ impl RankLink {
     }
 }
 
-/// Checks that the engine completed receives with the messages that the rank was given, and removes the tickets.
-fn check(completions: &mut [Completion], numbers: &[u64]) {
+/// Returns true if the engine completed receives with the messages that the rank was given. Removes the tickets.
+fn agree(completions: &mut [Completion], numbers: &[u64]) -> bool {
     let mut numbers = numbers.iter();
+    let mut agrees = true;
     for ticket in completions.iter_mut().filter_map(|of| of.payload.take()) {
         let number = ticket[..].try_into().map(u64::from_le_bytes).ok();
-        assert_eq!(number.as_ref(), numbers.next(), "the engine matched another message than the program was given");
+        agrees &= number.is_some() && number.as_ref() == numbers.next();
         payloads::done(Some(ticket));
     }
+    agrees
 }
 
 /// Returns a static text equal to `name`. The only names are those of MPI functions, so the texts are never freed.
@@ -273,8 +275,10 @@ impl Program for RemoteProgram {
         loop {
             match link.next() {
                 Some(FromRank::Matched(numbers)) => {
-                    if let Some(Reply { kind: ReplyKind::Completed(completions), .. }) = &mut reply {
-                        check(completions, &numbers);
+                    if let Some(Reply { kind: ReplyKind::Completed(completions), .. }) = &mut reply
+                        && !agree(completions, &numbers)
+                    {
+                        link.damaged();
                     }
                 }
                 Some(FromRank::Function(name)) => self.function = static_name(&name),
@@ -406,5 +410,26 @@ impl Describe for RemoteStrand {
 
     fn thread(&self) -> Option<u32> {
         Some(self.thread).filter(|&thread| thread > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mcpsim_core::units::Bytes;
+
+    fn completion(ticket: &[u8]) -> Completion {
+        let mut data = payloads::buffer(ticket.len());
+        data.bytes_mut().extend_from_slice(ticket);
+        Completion { index: 0, source: 1, tag: 0, size: Bytes::ZERO, payload: Some(data), cancelled: false }
+    }
+
+    #[test]
+    fn other_messages_than_the_rank_was_given_are_found() {
+        let tickets = |numbers: [u64; 2]| numbers.map(|number| completion(&number.to_le_bytes()));
+        assert!(agree(&mut tickets([3, 4]), &[3, 4]));
+        assert!(!agree(&mut tickets([3, 4]), &[4, 3]));
+        assert!(!agree(&mut tickets([3, 4]), &[3]));
+        assert!(!agree(&mut [completion(b"no")], &[3]));
     }
 }

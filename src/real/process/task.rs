@@ -6,7 +6,6 @@ use super::ask::started;
 use super::job::ComputeMode;
 use super::polling::Polls;
 use super::rank::Process;
-use super::timer::Timer;
 use mcpsim_core::rank::{Call, FiberHandle, RequestId, Requests, Which, thread_wait};
 use mcpsim_core::units::SimSpan;
 
@@ -49,7 +48,20 @@ impl Process {
     #[inline]
     pub fn has_waited(&self) {
         if self.job.options.compute == ComputeMode::Measure {
-            Timer::has_waited();
+            self.timer.has_waited();
+        }
+    }
+
+    /// Starts the measured block of the program's own code anew. A library that converts the results of MPI functions calls
+    /// it after the conversion, which does not belong to the block.
+    #[inline]
+    pub fn restart_timer(&self) {
+        if self.job.options.compute != ComputeMode::Measure {
+            return;
+        }
+        match self.timer.is_running() {
+            true => self.timer.restart(),
+            false => self.start_timer(),
         }
     }
 

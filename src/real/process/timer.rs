@@ -101,6 +101,12 @@ impl Timer {
         }
     }
 
+    /// Starts a local execution block. A block that has started and not ended is not measured.
+    #[inline]
+    pub fn restart(&self) {
+        self.started.set(self.begin());
+    }
+
     /// Ends the current local execution block.
     #[inline]
     pub fn stop(&self) {
@@ -132,9 +138,17 @@ impl Timer {
         self.shares_cores.get()
     }
 
-    /// Notes that the current host thread has waited. The next block starts with a reading of the CPU time.
-    pub fn has_waited() {
+    /// Notes that the current host thread has waited while other processes ran on its core. The next block starts with a
+    /// reading of the CPU time. If the timer is stopped, it measures an empty block and drops the time, so that the end of
+    /// the next block finds the timer's code and data in the caches.
+    pub fn has_waited(&self) {
         BOTH.set(Reading { wall: 0, cpu: 0 });
+        if !self.is_running() {
+            let measured = self.measured.get();
+            self.started.set(wall());
+            self.stop();
+            self.measured.set(measured);
+        }
     }
 
     /// Subtracts `ns` from the time of the current local execution block, at most to 0.
@@ -341,7 +355,7 @@ mod tests {
         let timer = Timer::new(HostClock::Cpu, 0);
         for _ in 0..100 {
             std::thread::sleep(std::time::Duration::from_micros(20));
-            Timer::has_waited();
+            timer.has_waited();
             timer.start();
             let cpu = read(libc::CLOCK_THREAD_CPUTIME_ID);
             let mut value = 1u64;
@@ -351,6 +365,19 @@ mod tests {
             timer.stop();
             assert!(timer.take() >= 2 * SHORT);
         }
+    }
+
+    #[test]
+    fn a_block_that_starts_anew_or_follows_a_wait_has_no_earlier_time() {
+        let timer = Timer::new(HostClock::Wall, 0);
+        timer.start();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        timer.restart();
+        let started = timer.started.get();
+        timer.stop();
+        assert!(wall() - started >= timer.take());
+        timer.has_waited();
+        assert_eq!((timer.is_running(), timer.take()), (false, 0));
     }
 
     #[test]
