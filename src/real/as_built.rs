@@ -44,6 +44,7 @@ mod strands;
 mod sync;
 mod tasks;
 mod threads;
+mod watch;
 mod wire;
 mod writer;
 

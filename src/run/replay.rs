@@ -38,7 +38,7 @@ pub(super) fn simulate_in_pass(
     let LoadedTrace { content, platform, sites, header, labels } = agree(conduct.processes, load(run, file))?;
     let simulation = Simulation::new(&platform, sites.clone(), run.settings.options(), labels);
     let mut notes = Vec::new();
-    let machine = || ReplayMachine::new(&platform, &sites);
+    let machine = || ReplayMachine::new(&platform, &sites).with_cores(run.settings.cores_per_rank);
     let recorded = match content {
         Content::Trace(trace) => {
             notes.extend(other_rates(&trace, &platform));
@@ -106,7 +106,7 @@ pub(super) fn programs<'a>(
 }
 
 fn of_logs<'a>(logs: &'a Logs, machine: ReplayMachine<'a>, factors: Vec<f64>) -> ReplayedPrograms<'a> {
-    Box::new(move |rank| Box::new(logs.program(rank, &machine.of(rank), factors[rank as usize])))
+    Box::new(move |rank| logs.program(rank, &machine.of(rank), factors[rank as usize]))
 }
 
 fn of_import<'a>(

@@ -15,7 +15,7 @@ fn replayed(cases: &[(&str, u32)], check: impl Fn(&str, &Value, &std::path::Path
         for &(case, ranks) in cases {
             let trace = record(mpi, library, &program, ranks, case)?;
             let json = directory.join("outcome.json");
-            let found = outcome(&format!("--nct {ranks},1,1 --pairs {}", trace.display()), &json)?;
+            let found = outcome(&format!("--nct {ranks},1,1 --pairs --functions {}", trace.display()), &json)?;
             check(case, &found, &program).map_err(|why| format!("{case}: {why}"))?;
         }
         Ok(())
@@ -37,13 +37,26 @@ fn recorded_threads_send_what_they_send_under_mcpsim() {
     replayed(&cases, |case, found, program| {
         let ranks = found["ranks"].as_u64().unwrap();
         let json = program.with_extension("json");
-        let options = format!("--nct {ranks},1,4 --ranks {ranks} --ranks-per-node 1 --cores-per-rank 4 --pairs");
+        let options =
+            format!("--nct {ranks},1,4 --ranks {ranks} --ranks-per-node 1 --cores-per-rank 4 --pairs --functions");
         let line = format!("{options} --compute skip {} -- {case}", program.display());
         let own = outcome(&line, &json)?;
         for key in ["count", "bytes"] {
             assert_eq!(found["messages"][key], own["messages"][key], "{case}");
         }
         assert_eq!((&found["pairs"], &found["unreceived"]), (&own["pairs"], &own["unreceived"]), "{case}");
+        // A replay executes no MPI_Finalize and no function without effect on other ranks.
+        let calls = |of: &Value| -> Vec<(String, u64, u64)> {
+            let number = |of: &Value| of.as_u64().unwrap();
+            let name = |of: &Value| of["function"].as_str().unwrap().to_owned();
+            let all = of["functions"].as_array().unwrap().iter();
+            let all = all.map(|of| (name(of), number(&of["calls"]), number(&of["bytes"])));
+            let mut all: Vec<_> =
+                all.filter(|(name, ..)| !["MPI_Finalize", "pthread_exit"].contains(&&name[..])).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(calls(found), calls(&own), "{case}");
         let threads = |of: &Value| -> Vec<(u64, u64)> {
             let all = of["per_thread"].as_array().unwrap().iter();
             all.map(|of| (of["rank"].as_u64().unwrap(), of["thread"].as_u64().unwrap())).collect()

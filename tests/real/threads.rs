@@ -1,9 +1,11 @@
 //! Tests of threads of ranks that are processes. Threads state their times, so no prediction depends on the host.
 
+use std::fs::File;
 use std::path::Path;
+use std::process::Command;
 
 use crate::as_built::libraries;
-use crate::real::{directory, file, real_mpis, run, told};
+use crate::real::{directory, file, real_mpis, run, simulator, told};
 
 /// Returns the output of `program` with the argument `case` without the times of clock queries.
 fn output(program: &Path, options: &str, case: &str) -> String {
@@ -81,6 +83,7 @@ fn threads_have_clocks_of_their_own() {
             // A thread completes two generalised requests after 3 ms each.
             (1, 4, "generalised", "complete: 1\ngeneralised: 3.00\n"),
             // The mutex for 1 ms, and a sleep of 0.5 ms.
+            (1, 4, "checked", "checked: 1 1\n"),
             (1, 4, "c11", "results: 7 7\nc11: 1.50 2.50\n"),
         ] {
             let options = format!("--ranks {ranks} --ranks-per-node 1 --cores-per-rank {cores}");
@@ -172,6 +175,33 @@ fn errors_name_threads_and_their_waits() {
         assert!(said.iter().all(|part| text.contains(part)), "{text}");
         assert!(!text.contains("cycle: rank 0 -> 0"), "{text}");
     }
+}
+
+#[test]
+fn a_thread_that_runs_long_without_a_call_is_noted() {
+    libraries();
+    let workshop = directory();
+    let Some(mpi) = real_mpis().first() else { return };
+    let [built, errors] = ["clocks", "errors"].map(|name| workshop.path().join(name));
+    mpi.compile_with(&file("tests/real/threads_clocks.c"), &built, "-pthread").unwrap();
+    // The main thread computes until the note is in the file, while another thread waits.
+    let noted = |seconds: &str| {
+        let run = simulator("--quiet --compute skip --nct 1,1,4 --ranks 1 --cores-per-rank 4");
+        let mut command = Command::new("timeout");
+        command.args(["--kill-after=10", "120"]).arg(run.get_program()).args(run.get_args());
+        command.arg(&built).args(["--", "long"]).arg(&errors);
+        command.env("MCPSIM_THREAD_NOTE", seconds).stderr(File::create(&errors).unwrap());
+        let ran = command.output().unwrap();
+        let text = std::fs::read_to_string(&errors).unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{text}");
+        text
+    };
+    let text = noted("0.01");
+    let begin =
+        "mcpsim: rank 0: the main thread has run for 0.01 s of host time without a call of MPI or of a function ";
+    assert!(text.starts_with(begin) && text.ends_with("(MCPSIM_THREAD_NOTE=0 prints no note)\n"), "{text}");
+    let wrong = "mcpsim: MCPSIM_THREAD_NOTE=soon: expected a number of seconds, such as 60, or 0 for no note\n";
+    assert_eq!(noted("soon"), wrong);
 }
 
 /// Returns the block of the guide's page on threads that is saved as the file `name`.

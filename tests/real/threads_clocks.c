@@ -1,10 +1,12 @@
 /* Threads with clocks of their own. The argument names the case. All times are stated, in milliseconds. */
+#include <errno.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <threads.h>
 #include <time.h>
 
@@ -389,6 +391,25 @@ int main(int argc, char **argv)
         }
         printf("complete: %d\n", complete);
         shown = 1;
+    }
+    if (strcmp(what, "checked") == 0) {
+        pthread_mutex_t checked;
+        pthread_mutexattr_t kind;
+        pthread_mutexattr_init(&kind);
+        pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+        pthread_mutex_init(&checked, &kind);
+        run(keeps, 1);
+        pthread_mutex_lock(&checked);
+        i = pthread_mutex_lock(&checked);
+        pthread_mutex_unlock(&checked);
+        printf("checked: %d %d\n", i == EDEADLK, pthread_mutex_unlock(&checked) == EPERM);
+    }
+    if (strcmp(what, "long") == 0) {
+        /* Computes until the file has content. */
+        struct stat of;
+        pthread_create(&threads[0], NULL, keeps, NULL);
+        while (stat(argv[2], &of) != 0 || of.st_size == 0);
+        pthread_join(threads[0], NULL);
     }
     if (strcmp(what, "stuck") == 0)
         run(receives, 1);

@@ -50,7 +50,7 @@ fn simulation<'a>(platform: &'a Platform, sites: &[Site], workers: u32) -> Simul
 
 /// Returns a machine for replays, whose cores have a memory bandwidth of 1 GB/s each.
 pub fn replaying(platform: &Platform) -> Machine {
-    Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9), memory: 1e9 }
+    Machine { platform: Arc::new(platform.clone()), cost: DataCost::new(&platform.core, 1e9), memory: 1e9, cores: 1 }
 }
 
 /// Replays the trace `trace` on the platform.

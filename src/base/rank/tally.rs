@@ -62,15 +62,8 @@ impl Tallies {
     /// Wraps `program` of `rank` in a counter of its calls.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Tallied<P> {
         program.count_calls(self.by_place);
-        Tallied {
-            program,
-            rank,
-            open: None,
-            within: None,
-            calls: Shared::default(),
-            named: RankProfile::default(),
-            tallies: self.clone(),
-        }
+        let counter = CallCounter::new(rank, Shared::default(), self.clone());
+        Tallied { program, counter, named: RankProfile::default() }
     }
 
     /// Removes and returns the profiles of the ranks whose programs ran in this host process and have been dropped.
@@ -89,17 +82,22 @@ struct OpenCall {
     counted: bool,
 }
 
-/// Wrapper that counts the calls of a program.
-pub struct Tallied<P> {
-    program: P,
+/// Counter of the calls of a rank's main program, or of a thread of the rank.
+struct CallCounter {
     rank: Rank,
     open: Option<OpenCall>,
     /// Name of the collective in progress, if any.
     within: Option<&'static str>,
     calls: Shared,
+    tallies: Arc<Tallies>,
+}
+
+/// Wrapper that counts the calls of a program.
+pub struct Tallied<P> {
+    program: P,
+    counter: CallCounter,
     /// Counts by function name, available after the end of the program.
     named: RankProfile,
-    tallies: Arc<Tallies>,
 }
 
 /// Default function name for the engine's call `call`, for programs that do not name their calls. `None` for an engine
@@ -124,7 +122,11 @@ fn own_name(call: &Call) -> Option<&'static str> {
     })
 }
 
-impl<P: Program> Tallied<P> {
+impl CallCounter {
+    fn new(rank: Rank, calls: Shared, tallies: Arc<Tallies>) -> CallCounter {
+        CallCounter { rank, open: None, within: None, calls, tallies }
+    }
+
     /// Ends the function call in progress at virtual time `at`.
     fn close(&mut self, at: SimTime) {
         let Some(open) = self.open.take() else { return };
@@ -133,9 +135,65 @@ impl<P: Program> Tallied<P> {
         }
     }
 
+    /// Source position and name of `call`; `None` for an engine call that is not a call of the program.
+    fn key<P: Program>(program: &P, call: &Call) -> Option<Key> {
+        let own = own_name(call)?;
+        Some(match (call, program.site()) {
+            (_, step @ CallSite::Step(_)) => (step, own),
+            (Call::Enter(entry), CallSite::Place(_, place)) => (CallSite::Place(entry.name, place), ""),
+            (Call::Enter(entry), _) => (CallSite::Function(entry.name), ""),
+            (_, known @ (CallSite::Function(_) | CallSite::Place(..))) => (known, ""),
+            (_, CallSite::Unknown) => (CallSite::Unknown, own),
+        })
+    }
+
+    /// Counts `call`, which `program` has made after a reply at the virtual time `clock`. Wraps a strand that the call
+    /// starts in a counter.
+    fn count<P: Program>(&mut self, program: &P, call: Call, (clock, is_begin): (SimTime, bool)) -> Call {
+        let entry = program.entry();
+        // One MPI function of a real program may make several engine calls.
+        let goes_on = self.open.is_some_and(|open| self.within.is_some() || (entry.is_some() && open.entry == entry));
+        if !goes_on || is_begin {
+            self.close(clock);
+        }
+        match &call {
+            Call::Enter(entry) if !goes_on => self.within = Some(entry.name),
+            Call::Leave => self.within = None,
+            _ => {}
+        }
+        let computes = matches!(call, Call::Compute(_) | Call::Work(_) | Call::Code(_)) && self.within.is_none();
+        if self.open.is_none() && !computes {
+            let counted = program.is_profiled();
+            self.open = CallCounter::key(program, &call).map(|key| OpenCall { key, since: clock, entry, counted });
+        } else if computes && entry.is_none() {
+            self.close(clock);
+        }
+        if let Some(open) = self.open.filter(|open| open.counted) {
+            let (kind, place) = (self.within.unwrap_or(POINT_TO_POINT), (self.rank, &self.tallies.cores[..]));
+            locked(&self.calls).sends(open.key, &call, kind, place);
+        }
+        match (call, self.open.filter(|open| open.counted)) {
+            (Call::Start(program), _) if program.thread().is_some() => {
+                let counter = CallCounter::new(self.rank, self.calls.clone(), self.tallies.clone());
+                Call::Start(Box::new(TalliedThread { program, counter }))
+            }
+            (Call::Start(program), Some(open)) => Call::Start(Box::new(TalliedStrand {
+                program,
+                key: open.key,
+                within: None,
+                rank: self.rank,
+                calls: self.calls.clone(),
+                tallies: self.tallies.clone(),
+            })),
+            (call, _) => call,
+        }
+    }
+}
+
+impl<P: Program> Tallied<P> {
     /// Converts the counts by source position to counts by function name, at the end of the program.
     fn end(&mut self) {
-        let mut counted = locked(&self.calls);
+        let mut counted = locked(&self.counter.calls);
         let sort = |((kind, level, bytes), count): ((&str, Level, u64), u64)| {
             (MessageSort { kind: kind.to_owned(), level, bytes }, count)
         };
@@ -146,7 +204,7 @@ impl<P: Program> Tallied<P> {
                 CallSite::Step(step) => format!("{own} in {}", self.program.step_name(step)),
                 CallSite::Unknown => own.to_owned(),
             };
-            if self.tallies.by_place {
+            if self.counter.tallies.by_place {
                 let place = match site {
                     CallSite::Place(_, place) | CallSite::Step(place) => self.program.site_name(place),
                     CallSite::Function(_) | CallSite::Unknown => String::new(),
@@ -164,61 +222,17 @@ impl<P: Program> Tallied<P> {
             }
         }
     }
-
-    /// Source position and name of `call`; `None` for an engine call that is not a call of the program.
-    fn key(&self, call: &Call) -> Option<Key> {
-        let own = own_name(call)?;
-        Some(match (call, self.program.site()) {
-            (_, step @ CallSite::Step(_)) => (step, own),
-            (Call::Enter(entry), CallSite::Place(_, place)) => (CallSite::Place(entry.name, place), ""),
-            (Call::Enter(entry), _) => (CallSite::Function(entry.name), ""),
-            (_, known @ (CallSite::Function(_) | CallSite::Place(..))) => (known, ""),
-            (_, CallSite::Unknown) => (CallSite::Unknown, own),
-        })
-    }
 }
 
 impl<P: Program> Program for Tallied<P> {
     fn next(&mut self, reply: Reply<'_>) -> Call {
-        let clock = reply.clock;
-        let is_begin = matches!(reply.kind, ReplyKind::Begin);
+        let at = (reply.clock, matches!(reply.kind, ReplyKind::Begin));
         let call = self.program.next(reply);
-        let entry = self.program.entry();
-        // One MPI function of a real program may make several engine calls.
-        let goes_on = self.open.is_some_and(|open| self.within.is_some() || (entry.is_some() && open.entry == entry));
-        if !goes_on || is_begin {
-            self.close(clock);
-        }
-        match &call {
-            Call::Enter(entry) if !goes_on => self.within = Some(entry.name),
-            Call::Leave => self.within = None,
-            _ => {}
-        }
-        let computes = matches!(call, Call::Compute(_) | Call::Work(_) | Call::Code(_)) && self.within.is_none();
-        if self.open.is_none() && !computes {
-            let counted = self.program.is_profiled();
-            self.open = self.key(&call).map(|key| OpenCall { key, since: clock, entry, counted });
-        } else if computes && entry.is_none() {
-            self.close(clock);
-        }
-        if let Some(open) = self.open.filter(|open| open.counted) {
-            let (kind, place) = (self.within.unwrap_or(POINT_TO_POINT), (self.rank, &self.tallies.cores[..]));
-            locked(&self.calls).sends(open.key, &call, kind, place);
-        }
+        let call = self.counter.count(&self.program, call, at);
         if let Call::Finish | Call::Fail(_) = call {
             self.end();
         }
-        match (call, self.open.filter(|open| open.counted)) {
-            (Call::Start(program), Some(open)) => Call::Start(Box::new(TalliedStrand {
-                program,
-                key: open.key,
-                within: None,
-                rank: self.rank,
-                calls: self.calls.clone(),
-                tallies: self.tallies.clone(),
-            })),
-            (call, _) => call,
-        }
+        call
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
@@ -253,7 +267,41 @@ impl<P: Program> Describe for Tallied<P> {
 impl<P> Drop for Tallied<P> {
     fn drop(&mut self) {
         let calls = std::mem::take(&mut self.named);
-        *locked(&self.tallies.ranks[self.rank as usize]) = Some(calls);
+        *locked(&self.counter.tallies.ranks[self.counter.rank as usize]) = Some(calls);
+    }
+}
+
+/// A thread of a rank, whose calls are counted as those of the main program.
+struct TalliedThread {
+    program: Box<dyn Program>,
+    counter: CallCounter,
+}
+
+impl Program for TalliedThread {
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        let at = (reply.clock, matches!(reply.kind, ReplyKind::Begin));
+        let call = self.program.next(reply);
+        self.counter.count(&self.program, call, at)
+    }
+
+    fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
+        self.program.serve(message, answers);
+    }
+}
+
+impl Describe for TalliedThread {
+    forward_reports!(self, self.program);
+
+    fn is_thread(&self) -> bool {
+        true
+    }
+
+    fn thread(&self) -> Option<u32> {
+        self.program.thread()
+    }
+
+    fn called(&mut self) -> Option<Called> {
+        self.program.called()
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Machine {
     pub cost: DataCost,
     /// Memory bandwidth of the rank in bytes per second, if the ranks of a node share the memory bandwidth.
     pub memory: f64,
+    /// Number of cores of the rank.
+    pub cores: u32,
 }
 
 /// Engine call for a recorded block of work. If ranks of the machine share memory bandwidth over time, the block of

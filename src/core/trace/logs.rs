@@ -33,6 +33,7 @@
 
 mod beginning;
 mod call;
+mod cores;
 mod cursor;
 mod describe;
 mod function;
@@ -53,9 +54,11 @@ pub use merge::merge;
 pub use program::LogProgram;
 pub use rank_log::LogInfo;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::{Machine, TraceError};
+use crate::rank::Program;
+use cores::{ReplayedCores, ThreadOnCores};
 use cursor::{LogCursor, of_rank};
 use rank_log::RankLog;
 use resolve::ResolvedLog;
@@ -118,10 +121,17 @@ impl Logs {
     }
 
     /// Program that repeats the actions of `rank` on the simulated machine `machine`, with the times of the program's
-    /// code multiplied by `factor`.
-    pub fn program(&self, rank: u32, machine: &Machine, factor: f64) -> LogProgram {
+    /// code multiplied by `factor`. If the rank has more threads than cores, the threads take turns.
+    pub fn program(&self, rank: u32, machine: &Machine, factor: f64) -> Box<dyn Program> {
         let (log, resolved) = (self.ranks[rank as usize].clone(), self.resolved[rank as usize].clone());
-        LogProgram::new(log, resolved, machine.clone(), factor)
+        let is_crowded = self.threads(rank) > machine.cores;
+        let cores = || ReplayedCores::new(rank, machine.cores, machine.platform.core.time_slice);
+        let cores = is_crowded.then(|| Arc::new(Mutex::new(cores())));
+        let program = LogProgram::new(log, resolved, machine.clone(), (factor, cores.clone()));
+        match cores {
+            Some(cores) => Box::new(ThreadOnCores::new(program, cores)),
+            None => Box::new(program),
+        }
     }
 
     /// Number of recorded calls of all ranks that a replay executes, and number of all recorded calls.

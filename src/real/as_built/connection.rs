@@ -22,6 +22,7 @@ use super::gate::{self, ThreadGate};
 use super::memory::{Area, ProcessTurn};
 use super::reader::BoxReader;
 use super::strands::RunningStrand;
+use super::watch::turn_changes;
 use super::wire::{OwnReply, OwnReplyKind, Received, waited_by};
 use super::writer::BoxWriter;
 use crate::mpi_api::{MpiProcess, payloads};
@@ -279,6 +280,7 @@ impl Connection {
 
     /// Passes the turn to the simulator and waits for its message.
     fn wait_for_simulator(&mut self) {
+        turn_changes();
         self.stop();
         self.wait_for_turn();
         // A sender wakes the process if the box of early messages is full.
@@ -287,6 +289,7 @@ impl Connection {
             self.stop();
             self.wait_for_turn();
         }
+        turn_changes();
     }
 
     /// Waits until the process has the turn.

@@ -4,12 +4,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpsim_core::mpi::abi::{self, Handle};
 
 use super::connection;
+use super::memory::{sleep, wake as wake_up};
 use super::threads;
+use super::watch::TurnWatch;
 use super::wire::OwnReply;
 use crate::mpi_api::MpiProcess;
 use crate::process::{TaskContext, run_as_nobody};
@@ -42,7 +44,8 @@ pub struct ThreadGate {
     /// Number of the thread's strand.
     pub strand: AtomicU32,
     state: Mutex<GateState>,
-    changed: Condvar,
+    /// Number of events so far, for which the thread waits.
+    changes: AtomicU32,
 }
 
 /// Reason why a waiting thread continues.
@@ -66,7 +69,7 @@ impl ThreadGate {
     /// Creates the gate of a thread that has not started.
     pub const fn new(task: u32) -> ThreadGate {
         let state = Mutex::new(GateState { event: None, inside: None });
-        ThreadGate { task, strand: AtomicU32::new(0), state, changed: Condvar::new() }
+        ThreadGate { task, strand: AtomicU32::new(0), state, changes: AtomicU32::new(0) }
     }
 
     fn lock(&self) -> MutexGuard<'_, GateState> {
@@ -75,16 +78,21 @@ impl ThreadGate {
 
     fn put(&self, event: GateEvent) {
         self.lock().event = Some(event);
-        self.changed.notify_one();
+        self.changes.fetch_add(1, Ordering::Release);
+        wake_up(&self.changes);
     }
 
     fn event(&self) -> GateEvent {
-        let mut state = self.lock();
+        let mut watch = TurnWatch::new();
         loop {
-            if let Some(event) = state.event.take() {
+            let changes = self.changes.load(Ordering::Acquire);
+            if let Some(event) = self.lock().event.take() {
                 return event;
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            sleep(&self.changes, changes, watch.interval());
+            if self.changes.load(Ordering::Relaxed) == changes {
+                watch.look();
+            }
         }
     }
 

@@ -198,20 +198,38 @@ type ConditionPointer = *mut libc::pthread_cond_t;
 type LockPointer = *mut libc::pthread_rwlock_t;
 type SemaphorePointer = *mut libc::sem_t;
 
+/// Position of the kind in a mutex of the GNU C library, and the bits that contain the kind.
+const KIND: usize = 4;
+const KIND_BITS: i32 = 3;
+
+/// Tries to lock a mutex. Returns `None` if the mutex is not free. A mutex that checks errors returns one if the current
+/// thread has locked it.
+fn try_lock(mutex: MutexPointer) -> Option<c_int> {
+    // SAFETY: the program passes a valid object, which has these numbers.
+    let (code, holder, kind) = unsafe {
+        let numbers = mutex.cast::<i32>();
+        (libc::pthread_mutex_trylock(mutex), *numbers.add(HOLDER), *numbers.add(KIND) & KIND_BITS)
+    };
+    // SAFETY: the call has no requirement.
+    if code == libc::EBUSY && kind == libc::PTHREAD_MUTEX_ERRORCHECK && holder == unsafe { libc::gettid() } {
+        return Some(libc::EDEADLK);
+    }
+    unless(code, libc::EBUSY)
+}
+
 unsafe extern "C" fn mutex_lock(mutex: MutexPointer) -> c_int {
-    // SAFETY: the program passes a valid object; so in the functions below.
-    let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
+    let attempt = || try_lock(mutex);
     in_function(own_rank(), "pthread_mutex_lock", |p| acquire(p, None, || one(mutex as usize, &attempt)))
 }
 
 unsafe extern "C" fn mutex_trylock(mutex: MutexPointer) -> c_int {
-    // SAFETY: see `mutex_lock`.
+    // SAFETY: the program passes a valid object; so in the functions below.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
     in_function(own_rank(), "pthread_mutex_trylock", |p| try_acquire(p, libc::EBUSY, &one(mutex as usize, &attempt)))
 }
 
 fn unlock(p: &MpiProcess, mutex: MutexPointer) -> c_int {
-    // SAFETY: see `mutex_lock`.
+    // SAFETY: see `mutex_trylock`.
     let code = unsafe { libc::pthread_mutex_unlock(mutex) };
     if code == 0 {
         grant(p, mutex as usize);
@@ -237,7 +255,7 @@ unsafe extern "C" fn cond_wait(condition: ConditionPointer, mutex: MutexPointer)
 }
 
 fn lock_again(p: &MpiProcess, mutex: MutexPointer) -> c_int {
-    // SAFETY: see `mutex_lock`.
+    // SAFETY: see `mutex_trylock`.
     let attempt = || unless(unsafe { libc::pthread_mutex_trylock(mutex) }, libc::EBUSY);
     acquire(p, None, || one(mutex as usize, &attempt))
 }
@@ -279,7 +297,7 @@ unsafe extern "C" fn barrier_wait(barrier: *mut libc::pthread_barrier_t) -> c_in
 }
 
 fn sem_attempt(semaphore: SemaphorePointer) -> Option<c_int> {
-    // SAFETY: see `mutex_lock`. The location of the error number belongs to the thread.
+    // SAFETY: see `mutex_trylock`. The location of the error number belongs to the thread.
     unsafe {
         let code = libc::sem_trywait(semaphore);
         Some(code).filter(|&code| code == 0 || *libc::__errno_location() != libc::EAGAIN)
@@ -288,7 +306,7 @@ fn sem_attempt(semaphore: SemaphorePointer) -> Option<c_int> {
 
 fn units(semaphore: SemaphorePointer, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
     let mut free = 0;
-    // SAFETY: see `mutex_lock`. The result has room.
+    // SAFETY: see `mutex_trylock`. The result has room.
     unsafe { libc::sem_getvalue(semaphore, &mut free) };
     Acquired { address: semaphore as usize, attempt, free: free.max(0) as usize, is_mutex: false }
 }
@@ -312,7 +330,7 @@ unsafe extern "C" fn sem_trywait(semaphore: SemaphorePointer) -> c_int {
 unsafe extern "C" fn sem_post(semaphore: SemaphorePointer) -> c_int {
     in_function(own_rank(), "sem_post", |p| {
         p.wait_for_own_time();
-        // SAFETY: see `mutex_lock`.
+        // SAFETY: see `mutex_trylock`.
         let code = unsafe { libc::sem_post(semaphore) };
         grant(p, semaphore as usize);
         code
@@ -320,13 +338,13 @@ unsafe extern "C" fn sem_post(semaphore: SemaphorePointer) -> c_int {
 }
 
 unsafe extern "C" fn read_lock(lock: LockPointer) -> c_int {
-    // SAFETY: see `mutex_lock`.
+    // SAFETY: see `mutex_trylock`.
     let attempt = || unless(unsafe { libc::pthread_rwlock_tryrdlock(lock) }, libc::EBUSY);
     in_function(own_rank(), "pthread_rwlock_rdlock", |p| acquire(p, None, || all(lock as usize, &attempt)))
 }
 
 unsafe extern "C" fn write_lock(lock: LockPointer) -> c_int {
-    // SAFETY: see `mutex_lock`.
+    // SAFETY: see `mutex_trylock`.
     let attempt = || unless(unsafe { libc::pthread_rwlock_trywrlock(lock) }, libc::EBUSY);
     in_function(own_rank(), "pthread_rwlock_wrlock", |p| acquire(p, None, || all(lock as usize, &attempt)))
 }
@@ -334,7 +352,7 @@ unsafe extern "C" fn write_lock(lock: LockPointer) -> c_int {
 unsafe extern "C" fn release_lock(lock: LockPointer) -> c_int {
     in_function(own_rank(), "pthread_rwlock_unlock", |p| {
         p.wait_for_own_time();
-        // SAFETY: see `mutex_lock`.
+        // SAFETY: see `mutex_trylock`.
         let code = unsafe { libc::pthread_rwlock_unlock(lock) };
         // Several readers may continue. Those that do not get the lock wait again, in their former order.
         resume_all(p, lock as usize);

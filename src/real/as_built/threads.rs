@@ -50,6 +50,16 @@ fn own_number() -> i32 {
     NUMBER.get()
 }
 
+/// Number in the system of the thread that runs code of the program.
+pub fn running_number() -> i32 {
+    RUNNING.load(Ordering::Relaxed)
+}
+
+/// Number of the rank.
+pub fn rank_number() -> u32 {
+    rank().map_or(0, |p| p.rank)
+}
+
 /// Returns true if the current thread is the one that calls MPI.
 #[inline]
 pub fn is_caller() -> bool {

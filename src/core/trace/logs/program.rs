@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::call::{CallClass, JoinedCall, LogCall, MessageEnd, NeighbourCall, SizesOf};
+use super::cores::SharedCores;
 use super::cursor::LogCursor;
 use super::function::LoggedFunction;
 use super::handover::{Handover, wait_for_own_time};
@@ -41,6 +42,8 @@ pub struct LogProgram {
     tables: RankTables,
     /// The tables of a rank with threads, while no thread makes a call.
     shared: Option<Arc<Mutex<RankTables>>>,
+    /// Cores of the rank, if its threads take turns.
+    cores: Option<SharedCores>,
     /// Threads that start at the beginning.
     unstarted: Vec<u32>,
     slots: Vec<Option<RequestId>>,
@@ -74,7 +77,15 @@ enum LogStep {
 }
 
 impl LogProgram {
-    pub(super) fn new(log: Arc<RankLog>, resolved: Arc<ResolvedLog>, machine: Machine, factor: f64) -> Self {
+    /// Creates the program of a rank whose times of code are multiplied by the factor of `details`. Its threads share the
+    /// cores of `details`, if they take turns.
+    pub(super) fn new(
+        log: Arc<RankLog>,
+        resolved: Arc<ResolvedLog>,
+        machine: Machine,
+        details: (f64, Option<SharedCores>),
+    ) -> Self {
+        let (factor, cores) = details;
         let (rank, ranks) = (log.info.rank, log.info.ranks);
         let known = |id, rank, group| KnownComm { comm: CommMember::new(id, rank, group), begun: 0 };
         let world = known(0, rank, Group::Strided { first: 0, stride: 1, size: ranks });
@@ -93,6 +104,7 @@ impl LogProgram {
             }
         };
         program.tables.comms = comms;
+        program.cores = cores;
         program.exchange_tables();
         program
     }
@@ -106,6 +118,7 @@ impl LogProgram {
             rank,
             tables: RankTables::default(),
             shared: None,
+            cores: None,
             unstarted: Vec::new(),
             slots: Vec::new(),
             due: None,
@@ -340,7 +353,7 @@ impl LogProgram {
                 if let ReplyKind::Started(request) = reply.kind {
                     self.set(slot, Some(request));
                 }
-                self.announces().then(wait_for_own_time)
+                self.hands_over().then(wait_for_own_time)
             }
             LogStep::Handover(_) => {
                 let LogStep::Handover(step) = std::mem::replace(&mut self.state, LogStep::Free) else { return None };
@@ -433,6 +446,11 @@ impl Describe for LogProgram {
             Some(thread) => format!("call {} of thread {thread} of the trace", self.made),
             None => format!("call {} of the trace", self.made),
         })
+    }
+
+    /// Calls by which a thread waits for another thread are not calls of the program.
+    fn is_profiled(&self) -> bool {
+        !self.hands_over()
     }
 
     fn is_thread(&self) -> bool {

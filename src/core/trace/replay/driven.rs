@@ -14,24 +14,32 @@ pub struct ReplayMachine<'a> {
     platform: Arc<Platform>,
     sites: &'a [Site],
     memory: MemoryShares,
+    /// Number of cores per rank.
+    cores: u32,
 }
 
 impl<'a> ReplayMachine<'a> {
     /// Creates the machine of a replay, whose ranks are at the cores `sites` of `platform`.
     pub fn new(platform: &Platform, sites: &'a [Site]) -> Self {
-        ReplayMachine { platform: Arc::new(platform.clone()), sites, memory: MemoryShares::new(platform, sites) }
+        ReplayMachine::with_memory(Arc::new(platform.clone()), sites, MemoryShares::new(platform, sites))
     }
 
     /// Creates the machine of a replay, whose ranks at `sites` have parts of `memory`, which other ranks use as well.
     pub fn with_memory(platform: Arc<Platform>, sites: &'a [Site], memory: MemoryShares) -> Self {
-        ReplayMachine { platform, sites, memory }
+        ReplayMachine { platform, sites, memory, cores: 1 }
+    }
+
+    /// Gives each rank `cores` cores.
+    #[must_use]
+    pub fn with_cores(self, cores: u32) -> Self {
+        ReplayMachine { cores, ..self }
     }
 
     /// The simulated machine as seen by `rank`.
     pub fn of(&self, rank: Rank) -> Machine {
         let part = self.memory.part(self.sites[rank as usize]);
         let platform = self.platform.clone();
-        Machine { cost: DataCost::of_machine(&platform, part), memory: part.bandwidth, platform }
+        Machine { cost: DataCost::of_machine(&platform, part), memory: part.bandwidth, cores: self.cores, platform }
     }
 }
 

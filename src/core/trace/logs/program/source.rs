@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use super::super::call::LogCall;
+use super::super::cores::ThreadOnCores;
 use super::super::cursor::LogCursor;
 use super::super::handover::{Handover, ThreadRequests, wait_for_own_time};
 use super::super::threads::{NONE, RankThreads, ThreadMessage};
@@ -59,7 +60,11 @@ impl LogProgram {
         let source = CallSource::Thread { of: of.clone(), number, at: 0 };
         let own = (self.factor, self.rank);
         let thread = LogProgram::of(source, self.resolved.clone(), self.machine.clone(), own);
-        Call::Start(Box::new(LogProgram { shared: self.shared.clone(), ..thread }))
+        let thread = LogProgram { shared: self.shared.clone(), cores: self.cores.clone(), ..thread };
+        Call::Start(match &self.cores {
+            Some(cores) => Box::new(ThreadOnCores::new(thread, cores.clone())),
+            None => Box::new(thread),
+        })
     }
 
     /// Returns the next call of the log, if there is one.
@@ -115,11 +120,11 @@ impl LogProgram {
             return call;
         }
         self.set(slot, None);
-        self.announces().then(wait_for_own_time)
+        self.hands_over().then(wait_for_own_time)
     }
 
-    /// Whether the thread announces a request to another thread next.
-    pub(super) fn announces(&self) -> bool {
+    /// Whether the thread hands a request over to another thread.
+    pub(super) fn hands_over(&self) -> bool {
         matches!(self.state, LogStep::Handover(_))
     }
 

@@ -61,10 +61,15 @@ fn receive_of(peer: i64, tag: i64) -> Vec<u8> {
 }
 
 fn replay(logs: &Logs) -> Result<Outcome, RunError> {
+    replay_on(logs, 4)
+}
+
+/// Replays `logs` with `cores` cores per rank.
+fn replay_on(logs: &Logs, cores: u32) -> Result<Outcome, RunError> {
     let platform = test_support::load(MACHINE, &[]);
     let sites = Placement::Block.sites_by_threads(platform.shape, 1, 8, false).unwrap();
     let sites = vec![sites[0], sites[4]];
-    let machine = ReplayMachine::new(&platform, &sites);
+    let machine = ReplayMachine::new(&platform, &sites).with_cores(cores);
     let make = |rank: Rank| logs.program(rank, &machine.of(rank), 1.0);
     Simulation::new(&platform, sites.clone(), RunOptions::default(), Labels::default()).run(make, &Progress::default())
 }
@@ -191,4 +196,32 @@ fn the_beginning_of_a_run_with_threads_is_replayed() {
     assert_eq!(run.fault().unwrap(), fault);
     let outcome = replay(&run).unwrap();
     assert_eq!(outcome.per_thread[0].end.as_ps(), 1_800_000);
+}
+
+#[test]
+fn more_threads_than_cores_take_turns() {
+    // Three threads of 10 ms on two cores with time slices of 3 ms, and a message that a fourth thread receives while all
+    // cores are busy. On one core, the last thread ends after the sum of all blocks.
+    let ms = 1_000_000;
+    let zero = [
+        (0, create(1), 0),
+        (0, create(2), 0),
+        (0, create(3), 0),
+        (1, exit(), 10 * ms),
+        (2, exit(), 10 * ms),
+        (3, receive_of(1, 7), 0),
+        (3, exit(), 0),
+        (0, finalize(), 10 * ms),
+    ];
+    let one = [(0, send_of(0, 7, 800), 0)];
+    let run = run_of([threads_log(0, &zero), threads_log(1, &one)]);
+    for (cores, wanted) in [(4, [10, 10, 10]), (2, [13, 14, 16]), (1, [28, 29, 30])] {
+        let outcome = replay_on(&run, cores).unwrap();
+        let threads = outcome.per_thread.iter().filter(|of| of.thread < 3).map(|of| of.end);
+        let mut ends: Vec<u64> =
+            threads.chain([outcome.per_rank[0].clock]).map(|end| end.as_ps() / 1_000_000_000).collect();
+        ends.sort_unstable();
+        assert_eq!(ends, wanted, "{cores} cores");
+        assert_eq!(outcome.per_thread[2].end.as_ps(), 1_800_000, "the message arrives at 1800 ns");
+    }
 }
