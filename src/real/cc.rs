@@ -51,8 +51,12 @@ impl Language {
     /// would find the Fortran wrappers of another MPI.
     pub fn none_of_wrapper(name: &str) -> Option<CcError> {
         let fortran = ["mpifort", "mpif90", "mpif77"].contains(&name);
-        fortran
-            .then(|| CcError::new(format!("{name}: mcpsim compiles C and C++, not Fortran: describe the application")))
+        fortran.then(|| {
+            CcError::new(format!(
+                "{name}: mcpsim compiles C and C++: build Fortran programs with the {name} of Open MPI or MPICH, and run \
+                 them as built: mcpsim … ./PROGRAM"
+            ))
+        })
     }
 
     /// Returns the name of the environment variable that selects the compiler, and the default compiler.

@@ -25,7 +25,7 @@ fn noise_note(noise: &HostNoise) -> String {
     let of = noise.sites.first().map_or_else(String::new, |site| {
         let call = if site.site.is_empty() { "a call".to_owned() } else { clip(&site.site, 30) };
         format!(
-            ": equal blocks before {call} scatter by {}, and ranks differ by {} otherwise",
+            ": times of equal blocks before {call} vary by {}, and the means of the ranks by {} (standard deviations)",
             percent(site.scatter),
             percent(site.imbalance)
         )
@@ -378,8 +378,8 @@ mod tests {
         assert!(!notes(&outcome).contains("noise"));
         outcome.host.noise.as_mut().unwrap().waiting = 0.68;
         let words = notes(&outcome).split_whitespace().collect::<Vec<_>>().join(" ");
-        let expected = "note: noise of the host may cause 68.0% of the predicted waiting: equal blocks before MPI_Allreduce \
-                        scatter by 31.0%, and ranks differ by 2.0% otherwise";
+        let expected = "note: noise of the host may cause 68.0% of the predicted waiting: times of equal blocks before \
+                        MPI_Allreduce vary by 31.0%, and the means of the ranks by 2.0% (standard deviations)";
         assert!(words.contains(expected), "{words}");
     }
 }

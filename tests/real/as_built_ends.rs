@@ -32,7 +32,7 @@ fn ends_of_processes_are_reported() {
             ("child", 0, "MPI was called by a second process of a rank"),
             ("forks", 0, "MPI was called by a second process of a rank"),
             ("background", 0, ""),
-            ("nothing", 1, "without a call of an MPI function that mcpsim replaces"),
+            ("nothing", 1, "without a call of MPI"),
         ] {
             let ran = run(&built, "--nct 1,1,2", argument);
             let text = told(argument, &ran);

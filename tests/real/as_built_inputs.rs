@@ -31,7 +31,7 @@ fn programs_that_cannot_run_have_errors() {
     let at = |name: &str| workshop.path().join(name);
     let nothing = "int main(void) { return 0; }\n";
     compile_for_host(nothing, &at("plain"), &[]);
-    refuses(&at("plain"), 1, "without a call of an MPI function that mcpsim replaces: expected a program");
+    refuses(&at("plain"), 1, "without a call of MPI: expected a program");
 
     // The machine number in the header of an ELF file is at byte 18. 183 is AArch64.
     let mut bytes = std::fs::read(at("plain")).unwrap();
@@ -40,8 +40,10 @@ fn programs_that_cannot_run_have_errors() {
     std::fs::set_permissions(at("other"), std::fs::Permissions::from_mode(0o755)).unwrap();
     refuses(&at("other"), 2, "expected a program built by mcpsim cc for x86-64; found a file for machine 183");
 
-    compile_for_host(nothing, &at("fixed"), &["-static"]);
-    refuses(&at("fixed"), 2, "found an executable with fixed addresses; or record it as it is");
+    for kind in ["-static", "-static-pie"] {
+        compile_for_host(nothing, &at("fixed"), &[kind]);
+        refuses(&at("fixed"), 2, "a statically linked program, whose MPI library cannot be replaced");
+    }
 
     let initialises = "int MPI_Init(int *a, char ***b) { return 0; }\n";
     compile_for_host(initialises, &at("libmpi.so"), &["-shared", "-fPIC", "-Wl,-soname,libmpi.so.99"]);

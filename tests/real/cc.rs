@@ -140,12 +140,12 @@ fn extensions_of_open_mpi_are_declared() {
 }
 
 #[test]
-fn fortran_is_refused_with_the_way_to_record_it() {
+fn fortran_is_refused_with_the_way_to_run_it() {
     let directory = files(&[("a.f90", "end\n"), ("b.c", HELLO)]);
     for line in ["cc a.f90 -o a", "cc -c b.c a.f90", "cxx -O2 a.f90"] {
         let ran = compile(directory.path(), line);
-        let said = "a.f90 is Fortran, which this wrapper does not compile: build it with the program's own MPI, and \
-                    record it: mcpsim trace lib\n";
+        let said = "a.f90 is Fortran, which this wrapper does not compile: build it with mpif90 of Open MPI or \
+                    MPICH, and run it as built: mcpsim … ./PROGRAM\n";
         assert!(ran.code == Some(2) && ran.stderr.ends_with(said), "{line}: {:?} {}", ran.code, ran.stderr);
     }
 }

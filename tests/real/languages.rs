@@ -84,7 +84,7 @@ fn scripts_run_as_programs() {
 #[test]
 fn a_program_that_never_calls_mpi_is_an_error() {
     let ran = simulated(&["--", "env"]);
-    let said = "without a call of an MPI function that mcpsim replaces";
+    let said = "without a call of MPI";
     assert!(ran.code == Some(1) && ran.stderr.contains(said), "{}", told("env", &ran));
 }
 

@@ -231,8 +231,8 @@ impl RankProcesses {
                 let code = status.and_then(|status| status.code()).unwrap_or(1);
                 let what = match attached {
                     0 => {
-                        "without a call of an MPI function that mcpsim replaces: expected a program, or a program that \
-                          it starts, that loads the shared library of Open MPI 4 or MPICH and calls MPI_Init"
+                        "without a call of MPI: expected a program that loads the shared library of Open MPI or MPICH \
+                          and calls MPI_Init, or a program that starts such a program"
                     }
                     _ => "without MPI_Finalize",
                 };

@@ -86,6 +86,9 @@ impl ForeignProgram {
         if let Some(library) = names.iter().find_map(|name| MpiLibrary::named(name)) {
             return ForeignProgram::Linked(library);
         }
+        if names.is_empty() {
+            return ForeignProgram::Unsupported;
+        }
         // The Fortran libraries of an MPI library have names of their own and need that library.
         let is_other = |name: &String| ["libmpi.so", "libmpi_abi.so", STUB].iter().any(|start| name.starts_with(start));
         if names.iter().any(is_other) { ForeignProgram::Unsupported } else { ForeignProgram::Launcher }

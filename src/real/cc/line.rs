@@ -49,8 +49,8 @@ pub(super) fn request(language: Language, arguments: &[OsString]) -> Result<Wrap
     }
     if let Some(source) = arguments.iter().find(|argument| is_fortran(argument)) {
         return Err(CcError::new(format!(
-            "{} is Fortran, which this wrapper does not compile: build it with the program's own MPI, and record it: mcpsim \
-             trace lib",
+            "{} is Fortran, which this wrapper does not compile: build it with mpif90 of Open MPI or MPICH, and run it as \
+             built: mcpsim … ./PROGRAM",
             source.to_string_lossy()
         )));
     }

@@ -297,6 +297,12 @@ impl<'a> Elf<'a> {
     }
 }
 
+/// Returns true if the program names no dynamic linker.
+fn is_static(header: &FileHeader64<LE>, bytes: &[u8]) -> bool {
+    let segments = header.program_headers(LE, bytes).unwrap_or_default();
+    segments.iter().all(|segment| segment.p_type(LE) != elf::PT_INTERP)
+}
+
 fn check_kind(bytes: &[u8]) -> Result<&FileHeader64<LE>, FileFault> {
     if !bytes.starts_with(b"\x7fELF") {
         return Err(FileFault::NotElf);
@@ -313,7 +319,8 @@ fn check_kind(bytes: &[u8]) -> Result<&FileHeader64<LE>, FileFault> {
     }
     match header.e_type(LE) {
         elf::ET_DYN => Ok(header),
-        elf::ET_EXEC => Err(FileFault::OtherKind(super::error::FIXED.into())),
+        elf::ET_EXEC if is_static(header, bytes) => Err(FileFault::OtherKind(super::error::STATIC.into())),
+        elf::ET_EXEC => Err(FileFault::OtherKind("an executable with fixed addresses".into())),
         elf::ET_REL => Err(FileFault::OtherKind("an object file that is not linked".into())),
         other => Err(FileFault::OtherKind(format!("a file of type {}", other.0))),
     }

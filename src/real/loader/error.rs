@@ -138,13 +138,9 @@ pub const AS_BUILT: &str = "build the program with the compiler wrapper of Open 
 pub(super) const RECORD: &str = "; or record it as it is, under its own MPI: mcpsim trace lib --mpicc mpicc, then \
     mpirun -n N env LD_PRELOAD=./libmcpsim-trace.so PROGRAM, and predict the trace";
 
-/// Start of messages about an executable that was not linked as a position-independent program.
-pub(super) const FIXED: &str = "an executable with fixed addresses";
-
-/// Returns the advice to record the program, if the program can run on the host machine.
-fn record_it(found: &str) -> &'static str {
-    if found == FIXED { RECORD } else { "" }
-}
+/// Description of an executable that loads no shared libraries, and the advice for it.
+pub(super) const STATIC: &str = "a statically linked program, whose MPI library cannot be replaced: link it without \
+    -static, or build it with mcpsim cc";
 
 impl fmt::Display for FileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,7 +151,7 @@ impl fmt::Display for FileFault {
                                               than ELF",
             ),
             FileFault::OtherKind(found) => {
-                write!(f, "expected a program built by mcpsim cc for x86-64; found {found}{}", record_it(found))
+                write!(f, "expected a program built by mcpsim cc for x86-64; found {found}")
             }
             FileFault::NotAProgram => {
                 f.write_str("not built by mcpsim cc: compile and link its sources with mcpsim cc or mcpsim cxx")?;
@@ -204,7 +200,11 @@ impl fmt::Display for FileFault {
                 "its ranks and their libraries need {needed} mappings of memory, and a process can have {limit} \
                  (vm.max_map_count); --share-library {greatest} has all ranks share one of them"
             ),
-            FileFault::Map(error) => write!(f, "no room for another instance of the program: {error}"),
+            FileFault::Map(error) => write!(
+                f,
+                "no room for another instance of the program: {error}: expected fewer ranks, more memory, or a greater \
+                 vm.max_map_count (sysctl)"
+            ),
         }
     }
 }
@@ -228,7 +228,8 @@ mod tests {
         assert!(full.is_for_room());
         assert_eq!(
             full.to_string(),
-            "a: no room for another instance of the program: Cannot allocate memory (os error 12)"
+            "a: no room for another instance of the program: Cannot allocate memory (os error 12): expected fewer ranks, \
+             more memory, or a greater vm.max_map_count (sysctl)"
         );
         assert!(!FileFault::NotElf.of(Path::new("a")).is_for_room());
     }

@@ -172,6 +172,9 @@ fn unmarked(program: &ModuleSource) -> FileFault {
     };
     let needed = elf.names(elf::DT_NEEDED).unwrap_or_default();
     let is_executable = elf.entry(elf::DT_FLAGS_1).unwrap_or(0) & elf::DF_1_PIE.0 != 0;
+    if is_executable && needed.is_empty() {
+        return FileFault::OtherKind(super::error::STATIC.into());
+    }
     if is_executable && needed.iter().any(|name| is_stub(name)) {
         return FileFault::OtherLinker;
     }

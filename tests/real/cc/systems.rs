@@ -119,7 +119,8 @@ fn autotools_find_the_wrappers() {
     check(here);
     let fortran = there(here, "mpif90 x.f90");
     assert_eq!(fortran.code, Some(2));
-    let expected = "error: mpif90: mcpsim compiles C and C++, not Fortran: describe the application\n";
+    let expected = "error: mpif90: mcpsim compiles C and C++: build Fortran programs with the mpif90 of Open MPI or MPICH, \
+                    and run them as built: mcpsim … ./PROGRAM\n";
     assert_eq!(fortran.stderr, expected);
     assert!(succeeds(here, "mpichversion").starts_with("mcpsim "));
 }
