@@ -4,8 +4,9 @@
 //! this property for sequential memory access. All times in a bucket have the same highest digit of four bits that
 //! differs from `last`, with the same position and value. While the lowest buckets are small, they are sorted together
 //! and become the run: the sorted events that are taken next. Small buckets are not split down to single times. Events
-//! that are pushed into the time span of the run are stored in a small binary heap. An entry of a bucket is not moved
-//! until the bucket is split. The run may be refilled before it is empty, so that the next events can be prefetched.
+//! that are pushed into the time span of the run are stored in a small binary heap. If the heap grows, its events and
+//! the run return to buckets. An entry of a bucket is not moved until the bucket is split. The run may be refilled
+//! before it is empty, so that the next events can be prefetched.
 //!
 //! ```text
 //!   taken ──┬── run   (sorted, next event at the end)      times ≤ last
@@ -24,6 +25,8 @@ use super::prefetch::prefetch;
 
 /// Buckets of at most this number of events are sorted, and larger buckets are split.
 const SORTED_AT_ONCE: usize = 20;
+/// Number of entries of the binary heap above which the entries return to buckets.
+const MOST_NEAR: usize = 32;
 /// Number of entries in each piece of a bucket of the queue.
 const PIECE: usize = 64;
 /// Greatest number of empty pieces that the queue keeps for reuse. Millions of events at equal times empty as many
@@ -42,7 +45,11 @@ pub struct EventQueue {
     /// Remaining entries of the run while the run is refilled; the allocation is reused.
     left: Vec<QueueEntry>,
     near: BinaryHeap<QueueEntry>,
+    /// Length of `near` above which its entries return to buckets.
+    most_near: usize,
     last: u64,
+    /// Time of the last event taken.
+    taken: u64,
     buckets: [[Bucket; 1 << DIGIT]; DIGITS],
     /// Empty pieces of buckets, for reuse. The piece of a bucket that was emptied last is reused first, because it is
     /// in the caches.
@@ -195,7 +202,9 @@ impl Default for EventQueue {
             run: Vec::new(),
             left: Vec::new(),
             near: BinaryHeap::new(),
+            most_near: MOST_NEAR,
             last: 0,
+            taken: 0,
             buckets: Default::default(),
             spare: Vec::new(),
             occupied: [0; DIGITS],
@@ -223,6 +232,9 @@ impl EventQueue {
             self.run.push(entry);
         } else if entry.time <= self.last {
             self.near.push(entry);
+            if self.near.len() > self.most_near {
+                self.widen();
+            }
         } else {
             self.put(entry);
         }
@@ -273,6 +285,7 @@ impl EventQueue {
             }
         };
         self.len -= 1;
+        self.taken = entry.time;
         Some(Event { key: entry.key(), body: self.bodies.take(entry.slot) })
     }
 
@@ -357,6 +370,43 @@ impl EventQueue {
         }
     }
 
+    /// Returns the entries of the heap and of the run to buckets, because most new events are in the time span of the run.
+    /// The buckets of the levels below the highest digit in which `taken` and `last` differ are filled anew.
+    #[cold]
+    #[inline(never)]
+    fn widen(&mut self) {
+        let level = match self.taken ^ self.last {
+            0 => 0,
+            differing => (63 - differing.leading_zeros() as usize) / DIGIT,
+        };
+        let in_lower: usize = self.buckets[..level].iter().flatten().map(Bucket::len).sum();
+        // The cost of a move is proportional to the number of pushes since the last move.
+        if self.taken == self.last || self.run.len() + in_lower > 2 * self.near.len() {
+            self.most_near *= 2;
+            return;
+        }
+        self.most_near = MOST_NEAR;
+        self.last = self.taken;
+        let mut moved = std::mem::take(&mut self.near).into_vec();
+        moved.append(&mut self.run);
+        for bucket in self.buckets[..level].iter_mut().flatten() {
+            bucket.full.drain(..).for_each(|mut piece| moved.append(&mut piece));
+            moved.append(&mut bucket.top);
+        }
+        self.occupied[..level].fill(0);
+        self.levels &= u16::MAX << level;
+        for &entry in &moved {
+            if entry.time == self.last {
+                self.run.push(entry);
+            } else {
+                self.put(entry);
+            }
+        }
+        self.run.sort();
+        moved.clear();
+        self.near = moved.into();
+    }
+
     /// Moves the first buckets of `level`, the lowest level with events, into the run while the number of moved events
     /// is small.
     fn take_small(&mut self, level: usize) {
@@ -389,69 +439,7 @@ impl EventQueue {
     }
 }
 
+// The path is stated because a bench includes this file.
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn push(queue: &mut EventQueue, time: u64, to: u32, sequence: u32) {
-        let key = EventKey { time: SimTime::from_ps(time), to, from: 0, sequence };
-        queue.push(key, || EventKind::Wake { task: 0, turn: 0 });
-    }
-
-    /// Greatest number of pushes and pops of a random test. The number is lower under Miri, which interprets the test.
-    const STEPS: usize = if cfg!(miri) { 100 } else { 3000 };
-
-    proptest! {
-        /// The pushed times exceed the last taken time by spans of all magnitudes, including zero.
-        #[test]
-        fn events_come_in_order_of_their_keys(
-            steps in prop::collection::vec((0..4u8, 0..64u32, any::<u64>(), 0..4u32), 1..STEPS),
-            known in 0..10usize,
-        ) {
-            let mut queue = EventQueue::default();
-            queue.know(known);
-            let mut reference = std::collections::BTreeMap::new();
-            let mut now = 0u64;
-            for (sequence, (action, bits, noise, to)) in (0..).zip(steps) {
-                if action == 0 {
-                    let expected = reference.pop_first().map(|((time, to, sequence), ())| (time, to, sequence));
-                    prop_assert_eq!(queue.first_time() != SimTime::NEVER, expected.is_some());
-                    let taken = queue.pop_before(SimTime::NEVER);
-                    let taken = taken.map(|e| (e.key.time.as_ps(), e.key.to, e.key.sequence));
-                    prop_assert_eq!(taken, expected);
-                    now = taken.map_or(now, |(time, _, _)| time);
-                } else {
-                    let time = now.saturating_add(noise.checked_shr(bits).unwrap_or(0)).min(u64::MAX - 1);
-                    push(&mut queue, time, to, sequence);
-                    reference.insert((time, to, sequence), ());
-                }
-                prop_assert_eq!(queue.len, reference.len());
-            }
-        }
-    }
-
-    #[test]
-    fn many_events_at_few_times_come_in_order() {
-        let mut queue = EventQueue::default();
-        let events: u32 = if cfg!(miri) { 1_000 } else { 100_000 };
-        for sequence in 0..events {
-            push(&mut queue, u64::from(sequence % 7) << 40, sequence.wrapping_mul(2_654_435_761), sequence);
-        }
-        let mut before = None;
-        while let Some(event) = queue.pop_before(SimTime::NEVER) {
-            assert!(before < Some(event.key));
-            before = Some(event.key);
-        }
-        assert_eq!(queue.len, 0);
-    }
-
-    #[test]
-    fn nothing_is_taken_at_or_past_the_end_of_the_window() {
-        let mut queue = EventQueue::default();
-        push(&mut queue, 5, 0, 0);
-        assert!(queue.pop_before(SimTime::from_ps(5)).is_none());
-        assert!(queue.pop_before(SimTime::from_ps(6)).is_some());
-    }
-}
+#[path = "queue/tests.rs"]
+mod tests;

@@ -93,6 +93,10 @@ impl Expr {
             Expr::If(parts) => if parts.0.test(env)? { &parts.1 } else { &parts.2 }.int(env),
             Expr::Size => Some(i64::from(env.world.size)),
             Expr::Peer => Some(env.peer),
+            Expr::Grid(GridFunction::Neighbor, grid, arguments) => {
+                let [Expr::Const(Value::Int(d)), Expr::Const(Value::Int(distance))] = **arguments else { return None };
+                env.world.grids[*grid as usize].neighbor(env.rank, d, distance).ok()
+            }
             Expr::Grid(function, grid, arguments) if arguments.iter().all(|a| matches!(a, Expr::Const(_))) => {
                 evaluate_grid(*function, *grid, arguments, env).ok()
             }

@@ -9,6 +9,8 @@ pub(super) const NONE: i64 = -1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grid {
     dims: Box<[u32]>,
+    /// Difference of the ranks of neighbours along each dimension.
+    strides: Box<[u32]>,
     periodic: Box<[bool]>,
 }
 
@@ -17,17 +19,22 @@ impl Grid {
     /// dimension whether it is periodic. Returns `None` if the product of the extents cannot be `ranks`.
     pub(super) fn new(dims: &[u32], periodic: &[bool], ranks: u32) -> Option<Self> {
         debug_assert_eq!(dims.len(), periodic.len());
-        Some(Grid { dims: dims_create(ranks, dims)?, periodic: periodic.into() })
+        let dims = dims_create(ranks, dims)?;
+        let strides = (1..=dims.len()).map(|next| dims[next..].iter().product()).collect();
+        Some(Grid { dims, strides, periodic: periodic.into() })
     }
 
+    #[inline]
     fn dimension(&self, d: i64) -> Evaluated<usize> {
-        usize::try_from(d).ok().filter(|d| *d < self.dims.len()).ok_or_else(|| {
-            EvalError::new(format!("dimension {d} is not in the grid: expected 0 to {}", self.dims.len() as i64 - 1))
-        })
+        match usize::try_from(d) {
+            Ok(d) if d < self.dims.len() => Ok(d),
+            _ => Err(self.no_dimension(d)),
+        }
     }
 
-    fn stride(&self, d: usize) -> u32 {
-        self.dims[d + 1..].iter().product()
+    #[cold]
+    fn no_dimension(&self, d: i64) -> EvalError {
+        EvalError::new(format!("dimension {d} is not in the grid: expected 0 to {}", self.dims.len() as i64 - 1))
     }
 
     /// Extent of the grid in dimension `d`.
@@ -38,15 +45,21 @@ impl Grid {
     /// Coordinate of `rank` in dimension `d`.
     pub(super) fn coord(&self, rank: u32, d: i64) -> Evaluated<i64> {
         let d = self.dimension(d)?;
-        Ok(i64::from(rank / self.stride(d) % self.dims[d]))
+        Ok(self.at(rank, d))
+    }
+
+    #[inline]
+    fn at(&self, rank: u32, d: usize) -> i64 {
+        i64::from(rank / self.strides[d] % self.dims[d])
     }
 
     /// Rank at `distance` from `rank` along dimension `d`; [`NONE`] beyond the border of a non-periodic dimension.
+    #[inline]
     pub(super) fn neighbor(&self, rank: u32, d: i64, distance: i64) -> Evaluated<i64> {
         let index = self.dimension(d)?;
-        let here = self.coord(rank, d)?;
+        let here = self.at(rank, index);
         let there = here.checked_add(distance).and_then(|there| self.within(index, there));
-        Ok(there.map_or(NONE, |there| i64::from(rank) + (there - here) * i64::from(self.stride(index))))
+        Ok(there.map_or(NONE, |there| i64::from(rank) + (there - here) * i64::from(self.strides[index])))
     }
 
     /// Rank at the coordinates `coords`, one per dimension; [`NONE`] if a coordinate is beyond the border of a
@@ -66,12 +79,17 @@ impl Grid {
     /// Colour of `rank` in MPI_Cart_sub, which is equal for ranks that differ only in the kept dimensions.
     pub(super) fn color(&self, rank: u32, keep: &[bool]) -> i64 {
         let dropped = (0..self.dims.len()).filter(|&d| !keep[d]);
-        dropped.fold(0, |color, d| color * i64::from(self.dims[d]) + i64::from(rank / self.stride(d) % self.dims[d]))
+        dropped.fold(0, |color, d| color * i64::from(self.dims[d]) + self.at(rank, d))
     }
 
+    #[inline]
     fn within(&self, d: usize, coord: i64) -> Option<i64> {
         let extent = i64::from(self.dims[d]);
-        if self.periodic[d] { Some(coord.rem_euclid(extent)) } else { (0..extent).contains(&coord).then_some(coord) }
+        // Most coordinates are within the grid, and a remainder takes longer than the other steps.
+        if (0..extent).contains(&coord) {
+            return Some(coord);
+        }
+        self.periodic[d].then(|| coord.rem_euclid(extent))
     }
 }
 
