@@ -106,8 +106,9 @@ impl RankLink {
         self.area.control().answered.store(inbox.length, Ordering::Relaxed);
         match message {
             _ if !self.is_ahead => self.area.pass(ProcessTurn::Process),
-            // A process that still runs is killed.
-            ToRank::End => drop(self.area.continue_process()),
+            // A process that still runs would wait for a message of the simulator, which no longer exists.
+            ToRank::End if !self.area.continue_process() => self.processes.kill(self.rank),
+            ToRank::End => {}
             _ => {
                 while !self.area.continue_process() && self.lost.is_none() {
                     self.wait();
