@@ -24,6 +24,7 @@ mod files;
 mod host;
 mod inputs;
 mod jobs;
+mod kernels;
 mod memory_bound;
 mod mistake;
 mod otf2;

@@ -23,6 +23,8 @@ mod folded;
 mod heap;
 #[path = "real/isolation.rs"]
 mod isolation;
+#[path = "real/kernels.rs"]
+mod kernels;
 #[path = "real/languages.rs"]
 mod languages;
 #[path = "real/mistakes.rs"]

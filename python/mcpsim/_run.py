@@ -288,6 +288,7 @@ def run(
     buffering: str | None = None,
     data: str | int | None = None,
     share_memory: str | int | None = None,
+    kernels: str | os.PathLike | None = None,
     share_libraries: str | typing.Sequence[str] | None = None,
     ranks_as: str | None = None,
     start: str | None = None,

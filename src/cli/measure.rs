@@ -10,6 +10,7 @@ mod datatypes;
 mod host;
 mod host_facts;
 mod import;
+mod kernels;
 mod layers;
 #[cfg(feature = "mpi")]
 mod own_data;
@@ -53,6 +54,13 @@ pub(super) fn measure(args: Result<&MeasureArgs, Failure>, processes: &Processes
             return agree(processes, Err(Failure::bad_input(why)));
         }
         return compute::compute(args).map(|()| Exit::Predicted.code());
+    }
+    if args.kernels {
+        if processes.count() > 1 {
+            let why = "mcpsim measure --kernels works in one process: start it without an MPI launcher";
+            return agree(processes, Err(Failure::bad_input(why)));
+        }
+        return kernels::measure(args).map(|()| Exit::Predicted.code());
     }
     if !args.program.program.is_empty() {
         if processes.count() > 1 {

@@ -59,7 +59,7 @@ pub use outcome::{HostTime, HostUse, IntervalMessages, LevelTotals, Messages, Ou
 pub use path_times::PathTimes;
 pub use place_messages::PlaceMessages;
 pub use processes::{HostThreads, Processes, Screen};
-pub use program_end::{FoldedUse, ProgramEnd};
+pub use program_end::{FoldedUse, KernelCalls, ProgramEnd};
 pub use rank_times::RankTime;
 pub use repeats::{NextValue, Repeats};
 pub use simulation::{Labels, MOST_REQUESTS, PreparedRun, Progress, RankPrograms, RunOptions, RunResult, Simulation};

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use mcpsim_base::units::{SimSpan, picoseconds};
+
 /// Exit codes of a real program's ranks, and memory and libraries that the ranks shared. The value does not exist for a
 /// program that ended as the MPI standard requires and shared neither.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -20,6 +22,26 @@ pub struct ProgramEnd {
     /// Memory of the ranks on the same physical pages, whose contents are meaningless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folded_memory: Option<FoldedUse>,
+    /// Calls of BLAS functions that took their time from a table and computed nothing, by function, such as "dgemm".
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub modelled_kernels: BTreeMap<String, KernelCalls>,
+}
+
+/// Calls of a modelled kernel, summed over the ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct KernelCalls {
+    /// Number of calls.
+    pub calls: u64,
+    /// Time of the calls on the target machine.
+    #[serde(rename = "time_ps", deserialize_with = "picoseconds")]
+    pub time: SimSpan,
+}
+
+impl std::ops::AddAssign for KernelCalls {
+    fn add_assign(&mut self, other: KernelCalls) {
+        self.calls += other.calls;
+        self.time += other.time;
+    }
 }
 
 /// Folded memory, which all ranks of a host process have on the same physical pages.

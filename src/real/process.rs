@@ -12,11 +12,13 @@ pub(crate) mod ask;
 mod call_tree;
 mod checks;
 pub(crate) mod clib;
+mod counts;
 pub(crate) mod crash;
 pub(crate) mod folded;
 mod function;
 pub(crate) mod heap;
 pub(crate) mod job;
+mod kernels;
 mod launched;
 mod outermost;
 mod polling;
@@ -41,6 +43,7 @@ pub use job::{
     Buffering, Checks, ComputeMode, Endings, HostClock, Job, JobOptions, JobProgram, Output, RanksAs, StartMethod,
     Started, Stream, on_fatal,
 };
+pub use kernels::{KERNELS, KernelRates, KernelTable, PRECISIONS};
 pub use launched::{SIMULATED_RANK, environment as launched_environment, variables as launched_variables};
 pub(crate) use outermost::outermost;
 pub use program::RealProgram;

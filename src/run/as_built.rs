@@ -152,7 +152,8 @@ pub(super) fn simulate(
     };
     let memory = MemoryShares::new(&platform, &sites);
     let share = |rank: Rank| memory.part(sites[rank as usize]);
-    let started = Started { numbers: ProcessNumbers::of(std::process::id() as i32), states_buffers, lends: false };
+    let started =
+        Started { numbers: ProcessNumbers::of(std::process::id() as i32), states_buffers, lends: false, kernels: None };
     let output = Box::new(Printed(console.clone()));
     let job = Job::new(vec![program], platform.clone(), sites.clone(), share, started, settings.job.clone(), output);
     let job = Arc::new(job);

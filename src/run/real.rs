@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::cc::{Built, CodeOrigin, ProgramFile};
 use crate::engine::{
-    Deadlock, Labels, Mistake, Outcome, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen, Simulation,
+    Deadlock, KernelCalls, Labels, Mistake, Outcome, Processes, ProgramEnd, RankPrograms, RunError, RunOptions, Screen,
+    Simulation,
 };
 use crate::loader::ImageError;
 use crate::mpi::check_rules;
@@ -24,6 +25,7 @@ use super::conduct::{Conduct, Console, Prediction, agree};
 use super::error::{ErrorKind, PredictError};
 use super::host::processor_name;
 use super::inputs::{self, Presence};
+use super::kernels;
 use super::placement::placed;
 use super::record;
 use super::resolved::Resolved;
@@ -131,7 +133,9 @@ pub(super) fn simulate(
         let output = Box::new(Printed(console.clone()));
         let memory = MemoryShares::new(&platform, &sites);
         let share = |rank: Rank| memory.part(sites[rank as usize]);
-        let started = process::Started { numbers, states_buffers, lends: processes.count() == 1 && workers == 1 };
+        let kernels = settings.kernels.as_deref().map(kernels::read).transpose()?;
+        let lends = processes.count() == 1 && workers == 1;
+        let started = process::Started { numbers, states_buffers, lends, kernels };
         let options = settings.job.clone();
         Ok(Job::new(programs, platform.clone(), sites.clone(), share, started, options, output))
     };
@@ -186,10 +190,18 @@ pub(super) fn conclude(outcome: &mut Outcome, endings: &Endings, checks: Checks)
     let unfinalised = u8::from(!endings.unfinalised.is_empty());
     let mistaken = u8::from((checks.calls || checks.heap) && !endings.mistakes.is_empty());
     let exit_code = endings.codes.first().map_or(unfinalised.max(mistaken), |(_, code)| (code & 0xff) as u8);
-    if exit_code != 0 || !endings.shared.is_empty() || endings.folded.is_some() {
+    if exit_code != 0 || !endings.shared.is_empty() || endings.folded.is_some() || !endings.kernels.is_empty() {
         let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
         let (shared_libraries, folded_memory) = (endings.shared.clone(), endings.folded);
-        outcome.program = Some(Box::new(ProgramEnd { exit_code, codes, unfinalised, shared_libraries, folded_memory }));
+        let modelled_kernels = endings.kernels.clone();
+        outcome.program = Some(Box::new(ProgramEnd {
+            exit_code,
+            codes,
+            unfinalised,
+            shared_libraries,
+            folded_memory,
+            modelled_kernels,
+        }));
     }
     exit_code
 }
@@ -234,6 +246,17 @@ pub(super) fn notes(endings: &Endings, most_data: Bytes) -> Vec<String> {
              right if messages and computation do not depend on these data",
             Bytes::new(folded.bytes),
             Bytes::new(folded.host_bytes)
+        ));
+    }
+    if !endings.kernels.is_empty() {
+        let mut all = KernelCalls::default();
+        endings.kernels.values().for_each(|calls| all += *calls);
+        notes.push(format!(
+            "{}{} of BLAS functions computed nothing and took {} over all ranks from the table of --kernels: results \
+             of the program are wrong; the prediction is right if messages and computation do not depend on these data",
+            all.calls,
+            if all.calls == 1 { " call" } else { " calls" },
+            all.time
         ));
     }
     if let Some(&(rank, code)) = endings.codes.first() {

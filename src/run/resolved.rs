@@ -110,6 +110,7 @@ impl Resolved {
         let name = &self.platform.platform.name;
         let of_machine = |(key, path): &(String, PathBuf)| (format!("{key} of platform {name}"), path.clone());
         let mut files: Vec<_> = self.platform_files.iter().map(of_machine).collect();
+        files.extend(self.settings.kernels.clone().map(|path| ("kernels".to_owned(), path)));
         if let Application::Trace(file) = &self.application {
             files.extend(file.files());
         }

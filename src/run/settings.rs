@@ -85,6 +85,8 @@ pub struct Settings {
     pub memory_bound: Option<MemoryBound>,
     /// True if blocks of a real program's code take typical times instead of their measured times.
     pub typical: bool,
+    /// File with the rates of BLAS functions that compute nothing.
+    pub kernels: Option<PathBuf>,
     /// Options for executing a real program.
     pub job: JobOptions,
 }
@@ -251,6 +253,8 @@ settings! {
     #[serde(deserialize_with = "share_memory_of")]
     share_memory: ShareMemory = "SIZE", Programs, |text| utf8(text).and_then(parse_share_memory),
         "Allocations of at least SIZE use the same memory for all ranks, so results are wrong (default: marked, only mcpsim_shared_malloc); none";
+    kernels: PathBuf = "FILE", Programs, path,
+        "Rates of BLAS functions, from mcpsim measure --kernels, for programs that were linked with --model-blas";
     #[serde(alias = "share_library")]
     share_libraries ("share_library"): Vec<String> = "NAMES", Programs, |text| utf8(text).map(names),
         "Libraries that all ranks share in one copy, such as libcrypto,libcurl";
@@ -320,6 +324,8 @@ impl Settings {
         };
         let Given { platform: typed_platform, placement: typed_placement, .. } = &request.given;
         let platform = typed_platform.clone().or_else(|| file.platform.as_ref().map(|path| beside("platform", path)));
+        let kernels = request.given.kernels.clone();
+        let kernels = kernels.or_else(|| file.kernels.as_ref().map(|path| beside("kernels", path)));
         let placement = match (typed_placement, &file.placement) {
             (Some(path), _) => PlacementChoice::new(path, Path::new("")),
             (None, Some(path)) if PlacementChoice::is_word(path) => PlacementChoice::new(path, directory),
@@ -353,6 +359,7 @@ impl Settings {
             details,
             typical: given.compute == Some(BlockTimes::Typical),
             memory_bound: given.memory_bound,
+            kernels,
             job: JobOptions {
                 clock: given.clock.unwrap_or_default(),
                 compute: given.compute.map_or_else(ComputeMode::default, BlockTimes::mode),
@@ -420,8 +427,7 @@ impl Settings {
             PlacementChoice::Block | PlacementChoice::Given(_) => "block".to_owned(),
             PlacementChoice::Cyclic => "cyclic".to_owned(),
             PlacementChoice::Socket => "socket".to_owned(),
-            // The path of the placement file is absolute, because the table may be read from another directory.
-            PlacementChoice::File(path) => std::path::absolute(path).unwrap_or(path.clone()).display().to_string(),
+            PlacementChoice::File(path) => absolute(path),
         };
         let real = |value: Value| real_program.then_some(value);
         let share_memory = real(share_memory_text(self.job.share_memory).into());
@@ -450,6 +456,7 @@ impl Settings {
             ("stack_size", real(self.job.stack_size.to_string().into())),
             ("buffering", real("none".into()).filter(|_| self.job.buffering == Buffering::None)),
             ("data", real(data_text(self.job.most_data).into()).filter(|_| self.job.most_data < Bytes::MAX)),
+            ("kernels", self.kernels.as_deref().and_then(|path| real(absolute(path).into()))),
             ("share_memory", share_memory.filter(|_| self.job.share_memory != ShareMemory::Marked)),
             ("share_libraries", real(Value::Array(shared)).filter(|_| !self.job.shared.is_empty())),
             ("ranks_as", real(ranks_as_text(self.job.ranks_as).into()).filter(|_| self.job.ranks_as != RanksAs::Auto)),
@@ -457,6 +464,11 @@ impl Settings {
         ];
         entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
+}
+
+/// Returns the absolute form of a path for a table, which may be read from another directory.
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or(path.to_owned()).display().to_string()
 }
 
 /// Returns the key of `over` under the name that the document uses for the key; a setting may have two names.

@@ -39,6 +39,7 @@ pub const UNSAFE: &[&str] = &[
     "src/real/process/folded",
     "src/real/process/function.rs",
     "src/real/process/heap",
+    "src/real/process/kernels.rs",
     "src/real/process/outermost.rs",
     "src/real/process/program.rs",
     "src/real/process/rank.rs",
@@ -64,5 +65,6 @@ pub const UNSAFE: &[&str] = &[
     "src/preload",
     // Memory of the operating system, and C libraries of users.
     "src/cli/memory.rs",
+    "src/cli/measure/kernels.rs",
     "src/cli/measure/layers/library.rs",
 ];

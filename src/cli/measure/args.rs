@@ -38,6 +38,9 @@ Examples:
   Ratio of two machines' compute speeds: on the other machine, then here
     mcpsim measure --compute -o there.toml
     mcpsim measure --compute --against there.toml
+  Rates of BLAS functions, for a program of mcpsim cc --model-blas
+    mcpsim measure --kernels --blas libopenblas.so.0 -o kernels.toml
+    mcpsim --kernels kernels.toml ./app
   Part of a program's time that memory bounds, for runs of 16 ranks
     mcpsim measure -o app.toml --program-ranks 4 --program ./app 128
     mcpsim --ranks 16 app.toml
@@ -58,7 +61,7 @@ pub(crate) enum WrittenContention {
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "mcpsim measure",
-    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --layer tcp|memory|./FILE.so [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure [-o FILE.toml] --program PROGRAM [ARGS]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
+    override_usage = "mpirun -n RANKS mcpsim measure [OPTIONS]\n       mpirun -n RANKS mcpsim measure --pairs [OPTIONS] -o PREFIX\n       mcpsim measure --pairs --simulate PLATFORM [OPTIONS] -o PREFIX\n       [mpirun -n RANKS] mcpsim measure --collectives|--b-eff [OPTIONS]\n       mcpsim measure --layer tcp|memory|./FILE.so [OPTIONS]\n       mcpsim measure --compute [--against FILE]\n       mcpsim measure --kernels [--blas LIBRARY]\n       mcpsim measure [-o FILE.toml] --program PROGRAM [ARGS]\n       mcpsim measure --import LEVEL=FILE… [OPTIONS]",
     term_width = 80,
     after_help = "See --help for examples and exit codes.",
     after_long_help = EXAMPLES
@@ -119,6 +122,14 @@ pub(crate) struct MeasureArgs {
     /// With --compute: the --compute output of another machine; prints the ratio of the two speeds
     #[arg(long, value_name = "FILE", requires = "compute")]
     pub against: Option<PathBuf>,
+
+    /// Measure functions of the host's BLAS library on one core, for programs of mcpsim cc --model-blas; MPI is not needed
+    #[arg(long, conflicts_with_all = ["compute", "samples", "figures", "node"])]
+    pub kernels: bool,
+
+    /// With --kernels: the BLAS library [default: libblas.so.3]
+    #[arg(long, value_name = "LIBRARY", requires = "kernels")]
+    pub blas: Option<PathBuf>,
 
     /// Create the platform file from the output of OSU or IMB benchmarks whose messages crossed LEVEL; MPI is not
     /// needed

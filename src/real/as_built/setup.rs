@@ -165,7 +165,7 @@ impl RankSetup {
         let shares = MemoryShares::new(&platform, &self.sites);
         let part = |rank: Rank| shares.part(self.sites[rank as usize]);
         let numbers = ProcessNumbers::of(std::process::id() as i32);
-        let started = Started { numbers, states_buffers: self.states_buffers, lends: false };
+        let started = Started { numbers, states_buffers: self.states_buffers, lends: false, kernels: None };
         let sites = self.sites.clone();
         Ok(Job::new(programs, Arc::new(platform), sites, part, started, options, Box::new(OwnStreams)))
     }

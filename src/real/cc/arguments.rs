@@ -29,6 +29,8 @@ pub(super) struct Arguments {
     pub step: CompileStage,
     /// True if the option `-x` sets the language of files that follow the arguments.
     pub language_set: bool,
+    /// True if functions of BLAS take their predicted time and compute nothing (`--model-blas`).
+    pub models_blas: bool,
     /// True if the program may need libraries other than the parts of the C library.
     pub libraries: bool,
     /// Arguments such as `-lm` that name parts of the C library, if the program needs no other libraries. Arguments for
@@ -132,6 +134,9 @@ const WITH_VALUE: [&str; 42] = [
     "-target",
 ];
 
+/// Option of the wrapper itself: functions of BLAS compute nothing.
+const MODEL_BLAS: &str = "--model-blas";
+
 const UP_TO_OBJECTS: [&str; 12] = [
     "-c",
     "-S",
@@ -179,7 +184,8 @@ pub(super) fn read(arguments: &[OsString]) -> Arguments {
         let is_last = |argument: &OsString| argument.to_str().is_some_and(|text| C_LIBRARIES.contains(&text));
         (last, passed) = passed.into_iter().partition(is_last);
     }
-    Arguments { passed, step: seen.step(), language_set: seen.language_set, libraries: seen.libraries, last }
+    let Seen { language_set, models_blas, libraries, .. } = seen;
+    Arguments { passed, step: seen.step(), language_set, models_blas, libraries, last }
 }
 
 /// State of the argument parser.
@@ -192,6 +198,7 @@ struct Seen {
     shared: bool,
     relocatable: bool,
     language_set: bool,
+    models_blas: bool,
     default_libraries: bool,
     libraries: bool,
     dropped: usize,
@@ -207,6 +214,7 @@ impl Default for Seen {
             shared: false,
             relocatable: false,
             language_set: false,
+            models_blas: false,
             default_libraries: true,
             libraries: false,
             dropped: 0,
@@ -237,7 +245,8 @@ impl Seen {
             }
             return true;
         }
-        if DROPPED.contains(&text) || is_mpi_library(text) {
+        self.models_blas |= text == MODEL_BLAS;
+        if DROPPED.contains(&text) || is_mpi_library(text) || text == MODEL_BLAS {
             self.dropped += 1;
             return false;
         }
@@ -379,6 +388,7 @@ mod tests {
         assert_eq!(passed("-static -O2 -no-pie a.c -fno-pic -fPIE -pie"), "-O2 a.c");
         assert_eq!(passed("-o -static a.c"), "-o -static a.c");
         assert_eq!(passed("-static-libgcc a.c"), "-static-libgcc a.c");
+        assert!(passed("--model-blas a.c") == "a.c" && of("--model-blas a.c").models_blas && !of("a.c").models_blas);
         assert_eq!(passed("a.o -L/opt/mpi/lib -lmpi -lmpich -lx"), "a.o -L/opt/mpi/lib -lx");
         assert_eq!(passed("a.o /opt/mpi/lib/libmpich.a libx.a"), "a.o libx.a");
         assert_eq!(passed("a.o -lc -lx -lm"), "a.o -lx -lm");

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use object::{Object, ObjectSymbol};
 
-use super::header::LOADER_FUNCTIONS;
+use super::header::SUPPORT_FUNCTIONS;
 use super::sysroot::SupportFiles;
 use super::{CcError, HOST_FUNCTIONS, functions, line};
 
@@ -17,11 +17,12 @@ macro_rules! sources {
     ($($name:literal),* $(,)?) => { [$(($name, include_str!(concat!("support/", $name)))),*] };
 }
 
-/// Sources of the start object and the support archive.
-pub(super) const SOURCES: [(&str, &str); 24] = sources![
+/// Sources of the start object, of the BLAS functions that compute nothing, and of the support archive.
+pub(super) const SOURCES: [(&str, &str); 25] = sources![
     "start.c",
     "own.h",
     "assert.c",
+    "blas.c",
     "dprintf.c",
     "error.c",
     "gamma.c",
@@ -46,6 +47,7 @@ pub(super) const SOURCES: [(&str, &str); 24] = sources![
 ];
 
 const START: &str = "start.c";
+const BLAS: &str = "blas.c";
 
 /// Compiler flags for all support sources, and additional flags for the start object. The start object must need
 /// neither relocations nor a C library.
@@ -79,7 +81,8 @@ pub(super) fn all(kit: &SupportFiles, work: &Path, compiler: &[OsString], own: &
     };
     let path = format!("-DMCPSIM_PATH={}", c_string(own.as_os_str().as_bytes()));
     finish(cc().args(FLAGS.concat()).args([&path, START, "-o"]).arg(kit.start()))?;
-    let is_object = |name: &&str| name.ends_with(".c") && *name != START;
+    finish(cc().args(FLAGS[0]).args([BLAS, "-o"]).arg(kit.blas()))?;
+    let is_object = |name: &&str| name.ends_with(".c") && ![START, BLAS].contains(name);
     let names: Vec<&str> = SOURCES.iter().map(|(name, _)| *name).filter(is_object).collect();
     finish(cc().args(FLAGS[0]).args(&names))?;
     let objects: Vec<String> = names.iter().map(|name| name.replace(".c", ".o")).collect();
@@ -132,7 +135,7 @@ fn stubs() -> String {
     );
     let names = functions();
     let twins = names.iter().map(|name| format!("P{name}"));
-    let own = HOST_FUNCTIONS.iter().chain(&LOADER_FUNCTIONS).map(|name| (*name).to_owned());
+    let own = HOST_FUNCTIONS.iter().chain(&SUPPORT_FUNCTIONS).map(|name| (*name).to_owned());
     for name in names.iter().cloned().chain(twins).chain(own) {
         let _ = writeln!(text, "void {name}(void) __attribute__((alias(\"stub\")));");
     }

@@ -14,8 +14,10 @@ const FUNCTIONS: &str = include_str!("include/mcpsim_functions.h");
 pub const HOST_FUNCTIONS: [&str; 5] =
     ["mcpsim_sample_begin", "mcpsim_sample_end", "mcpsim_compute", "mcpsim_shared_malloc", "mcpsim_shared_free"];
 
-/// Names of the loader's functions that `dlopen` and related functions of the support archive call (`opens.c`).
-pub(super) const LOADER_FUNCTIONS: [&str; 4] = ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym"];
+/// Names of the simulator's functions that support files call: `dlopen` and related functions (`opens.c`), and BLAS
+/// functions that compute nothing (`blas.c`).
+pub(super) const SUPPORT_FUNCTIONS: [&str; 6] =
+    ["mcpsim_dlopen", "mcpsim_dlmopen", "mcpsim_dlsym", "mcpsim_dlvsym", "mcpsim_kernel", "mcpsim_kernel_index"];
 
 /// Returns the names of the functions in `mpi.h`, such as `MPI_Init`. Each MPI function also has a profiling name such
 /// as `PMPI_Init`.

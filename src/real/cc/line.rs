@@ -85,7 +85,7 @@ fn links_others(arguments: &[OsString], words: &[OsString]) -> bool {
 /// Returns the words of the compiler's command line: the compiler and all arguments.
 fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, CcError> {
     let mut words = compiler(language);
-    let Arguments { passed, step, language_set, libraries, last } = arguments::read(arguments);
+    let Arguments { passed, step, language_set, models_blas, libraries, last } = arguments::read(arguments);
     let libraries = libraries || !adds_no_libraries(&words);
     if step == CompileStage::Question {
         words.extend_from_slice(arguments);
@@ -93,6 +93,10 @@ fn words(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>, Cc
     }
     let kit = SupportFiles::ready()?;
     words.push(joined("-I", &kit.include()));
+    if models_blas && matches!(step, CompileStage::Program | CompileStage::Library) {
+        // The object precedes the user's files, so that its functions are used and not those of a BLAS library.
+        words.extend([kit.blas().into(), "-Wl,--allow-multiple-definition".into()]);
+    }
     words.extend(passed);
     words.push("-fPIC".into());
     if step == CompileStage::Program {

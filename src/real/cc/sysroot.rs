@@ -43,6 +43,11 @@ impl SupportFiles {
         self.lib().join("libmcpsim_support.a")
     }
 
+    /// Returns the path of the object with the BLAS functions that compute nothing.
+    pub fn blas(&self) -> PathBuf {
+        self.lib().join("mcpsim_blas.o")
+    }
+
     /// Returns the path of the stub library, which defines all functions of the simulator for the linker.
     pub fn stubs(&self) -> PathBuf {
         self.lib().join("libmcpsim_mpi.so")
@@ -88,7 +93,7 @@ impl SupportFiles {
     /// Computes the digests of the support files. Each line of the result contains the digest and the name of one file.
     fn digest(&self) -> std::io::Result<String> {
         let headers = HEADERS.iter().map(|(name, _)| self.include().join(name));
-        let files = headers.chain([self.start(), self.support(), self.stubs()]);
+        let files = headers.chain([self.start(), self.support(), self.blas(), self.stubs()]);
         let line = |file: PathBuf| {
             let mut hasher = SipHasher24::new();
             hasher.write(&fs::read(&file)?);
@@ -231,7 +236,7 @@ mod tests {
         fs::create_dir_all(kit.include()).unwrap();
         fs::create_dir_all(kit.lib()).unwrap();
         let headers = HEADERS.iter().map(|(name, _)| kit.include().join(name));
-        let files: Vec<PathBuf> = headers.chain([kit.start(), kit.support(), kit.stubs()]).collect();
+        let files: Vec<PathBuf> = headers.chain([kit.start(), kit.support(), kit.blas(), kit.stubs()]).collect();
         files.iter().for_each(|file| fs::write(file, "0123456789").unwrap());
         assert!(!kit.is_complete(), "without digests");
         fs::write(kit.digests(), kit.digest().unwrap()).unwrap();

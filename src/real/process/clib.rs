@@ -41,6 +41,7 @@ use std::ffi::c_int;
 use crate::process::NamedFunction;
 use crate::process::call_tree;
 use crate::process::folded;
+use crate::process::kernels;
 use crate::process::sample;
 use crate::process::{Process, current};
 use mcpsim_core::rank::FailureKind;
@@ -59,7 +60,7 @@ pub use threads::threads_were_started;
 pub use time::EPOCH_SECONDS;
 
 /// Tables of the replacement functions in the submodules of `clib`.
-const FUNCTIONS: [&[NamedFunction]; 31] = [
+const FUNCTIONS: [&[NamedFunction]; 32] = [
     affinity::FUNCTIONS,
     call_tree::FUNCTIONS,
     by_number::FUNCTIONS,
@@ -73,6 +74,7 @@ const FUNCTIONS: [&[NamedFunction]; 31] = [
     folded::FUNCTIONS,
     identity::FUNCTIONS,
     input::FUNCTIONS,
+    kernels::FUNCTIONS,
     keys::FUNCTIONS,
     locales::FUNCTIONS,
     locks::FUNCTIONS,

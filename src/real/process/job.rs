@@ -12,10 +12,11 @@ use crate::process::checks::CollectiveChecks;
 use crate::process::clib::{self, Futexes, ProcessNumbers};
 use crate::process::folded::{self, ShareMemory};
 use crate::process::heap;
+use crate::process::kernels::KernelTable;
 use crate::process::launched::{places_in_nodes, without_launcher};
 use crate::process::sample::Sampled;
 use crate::process::timer;
-use mcpsim_core::engine::{FoldedUse, Mistake, PathTimes};
+use mcpsim_core::engine::{FoldedUse, KernelCalls, Mistake, PathTimes};
 use mcpsim_core::mpi::DataCost;
 use mcpsim_core::platform::{MemoryPart, Platform, Site};
 use mcpsim_core::rank::Rank;
@@ -82,6 +83,8 @@ pub struct Started {
     pub states_buffers: bool,
     /// True if messages may refer to buffers of their senders, because one thread runs all ranks in one process.
     pub lends: bool,
+    /// Rates of kernels of BLAS that the program does not execute.
+    pub kernels: Option<KernelTable>,
 }
 
 /// Selects the standard-mode sends that may complete before the matching receive is posted.
@@ -195,6 +198,8 @@ pub struct Job {
     pub states_buffers: bool,
     /// True if messages may refer to buffers of their senders, because one thread runs all ranks in one process.
     pub lends: bool,
+    /// Rates of kernels of BLAS that the program does not execute.
+    pub kernels: Option<KernelTable>,
     /// Options of the run for compiled programs.
     pub options: JobOptions,
     /// Destination of the output that ranks print.
@@ -239,6 +244,8 @@ pub struct Endings {
     pub unguarded: u64,
     /// Memory of the ranks that was folded.
     pub folded: Option<FoldedUse>,
+    /// Calls of modelled kernels, by the name of the kernel.
+    pub kernels: BTreeMap<String, KernelCalls>,
     /// Times of the call paths of the program's own functions, over all ranks.
     pub paths: BTreeMap<String, PathTimes>,
 }
@@ -254,6 +261,7 @@ impl Endings {
             all.in_vain.extend(part.in_vain);
             all.shared.extend(part.shared);
             all.unguarded += part.unguarded;
+            part.kernels.into_iter().for_each(|(kernel, calls)| *all.kernels.entry(kernel).or_default() += calls);
             all.folded = match (all.folded, part.folded) {
                 (Some(one), Some(other)) => Some(one.plus(other)),
                 (one, other) => one.or(other),
@@ -278,7 +286,7 @@ impl Job {
         platform: Arc<Platform>,
         sites: Vec<Site>,
         memory: impl Fn(Rank) -> MemoryPart,
-        Started { numbers, states_buffers, lends }: Started,
+        Started { numbers, states_buffers, lends, kernels }: Started,
         options: JobOptions,
         output: Box<dyn Output>,
     ) -> Self {
@@ -305,6 +313,7 @@ impl Job {
             states_buffers,
             // The checks compare signatures that follow the data, and guard freed memory.
             lends: lends && !options.checks.calls && !options.checks.heap,
+            kernels,
             options,
             output,
             timer_overhead,
@@ -322,8 +331,13 @@ impl Job {
     /// Converts `ns` nanoseconds of host time of the code of `rank` to time on the target machine (the paper's eq.
     /// 1).
     pub fn scaled(&self, rank: Rank, ns: u64) -> SimSpan {
-        let ps = ns as f64 * 1e3 * self.factors[rank as usize];
+        let ps = ns as f64 * 1e3 * self.factor(rank);
         SimSpan::from_ps(ps.round() as u64)
+    }
+
+    /// Returns the ratio of time on the target machine to host time for the code of `rank`.
+    pub fn factor(&self, rank: Rank) -> f64 {
+        self.factors[rank as usize]
     }
 
     /// Returns the cost model of reductions and copies for `rank`.
@@ -404,6 +418,13 @@ impl Job {
     /// Adds the times of call paths of a rank.
     pub fn add_paths(&self, paths: BTreeMap<String, PathTimes>) {
         self.add_endings(Endings { paths, ..Endings::default() });
+    }
+
+    /// Adds calls of modelled kernels of a rank.
+    pub fn add_kernels(&self, kernels: BTreeMap<String, KernelCalls>) {
+        if !kernels.is_empty() {
+            self.add_endings(Endings { kernels, ..Endings::default() });
+        }
     }
 
     /// Adds results that another process has stored for one of its ranks.

@@ -275,6 +275,7 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     if p.in_vain.get() > SimSpan::ZERO {
         p.job.idled_in_vain(p.rank, p.in_vain.get());
     }
+    p.job.add_kernels(p.counts.kernels.borrow().by_name());
     let code = code & 0xff;
     if code != 0 && p.stage.get() == RankStage::Initialised {
         let place = p.position().map_or(String::new(), |place| format!("after {place}"));

@@ -6,10 +6,9 @@ use std::ffi::c_char;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use super::call_tree::CallTree;
 use super::clib::Variables;
+use super::counts::CallCounts;
 use super::crash::{self, CrashContext, FaultInCall, RemoteAccess};
 use super::job::{ComputeMode, Job, JobProgram};
 use super::polling::Polls;
@@ -89,7 +88,7 @@ pub struct Process {
     pub faulted: Cell<Option<FaultInCall>>,
     /// Last access of another rank to the rank's memory. The remote access may still be in progress.
     pub remote: Cell<Option<RemoteAccess>>,
-    /// Counts of MPI calls for profiles.
+    /// Counts of MPI calls for profiles, and of modelled kernels.
     pub counts: CallCounts,
     /// Call paths of the program's own functions.
     pub tree: CallTree,
@@ -97,32 +96,6 @@ pub struct Process {
     pub tells_collectives: Cell<bool>,
     /// Collective that the current task enters with its next engine call, for recordings of MPI calls.
     pub called: RefCell<Option<Called>>,
-}
-
-/// Counts of a rank's MPI calls for profiles.
-#[derive(Debug, Default)]
-pub struct CallCounts {
-    /// True if MPI calls are counted by function name.
-    pub is_wanted: Cell<bool>,
-    /// True if MPI calls are also counted by code position in the program.
-    pub by_place: Cell<bool>,
-    /// True if the program has disabled the profile with MPI_Pcontrol.
-    pub is_off: Cell<bool>,
-    /// Number of all MPI calls of the rank.
-    pub entries: Cell<u64>,
-    /// Number of MPI calls in the profile, by function name.
-    pub made: RefCell<FxHashMap<&'static str, u64>>,
-}
-
-impl CallCounts {
-    /// Counts a call of the MPI function `name`.
-    #[inline]
-    pub fn enter(&self, name: &'static str) {
-        self.entries.set(self.entries.get() + 1);
-        if self.is_wanted.get() && !self.is_off.get() {
-            *self.made.borrow_mut().entry(name).or_default() += 1;
-        }
-    }
 }
 
 /// Time on the target machine that a clock query costs if the rank's code is not measured.
