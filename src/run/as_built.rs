@@ -26,6 +26,9 @@ use super::real::{Printed, arguments, conclude, described, environment, explaine
 use super::record;
 use super::resolved::{RULES, Resolved};
 
+/// Note on the calls that `--check` does not compare.
+const NOT_COMPARED: &str = "--check: arguments of collectives were not compared, because ranks are processes; mcpsim cc \
+                            builds a program whose collectives are compared";
 /// Host memory of a rank's process beside the program's own.
 const MEMORY_PER_RANK: u64 = 256 << 10;
 
@@ -67,6 +70,12 @@ pub(super) fn runs_as_processes(run: &Resolved, file: &ProgramFile) -> Result<bo
         return input(
             "--share-memory: ranks of this program are processes, which share no memory: expected a program that mcpsim cc \
              or mcpsim cxx has built",
+        );
+    }
+    if run.settings.job.checks.heap {
+        return input(
+            "--check-heap: ranks of this program are processes, whose memory mcpsim does not check: expected a program that \
+             mcpsim cc or mcpsim cxx has built, or the program under valgrind",
         );
     }
     check_start(path, &bytes).map_err(|what| PredictError::input(format!("{name}: {what}")))?;
@@ -199,7 +208,11 @@ pub(super) fn simulate(
     outcome.host.ranks_as = Some("processes".to_owned());
     outcome.host.mpi_library = library.map(|library| library.name().to_owned());
     let exit_code = conclude(&mut outcome, &endings, settings.job.checks);
-    Ok(Some(Prediction { outcome, trace, exit_code, notes: notes(&endings, settings.job.most_data) }))
+    let mut notes = notes(&endings, settings.job.most_data);
+    if settings.job.checks.calls {
+        notes.push(NOT_COMPARED.to_owned());
+    }
+    Ok(Some(Prediction { outcome, trace, exit_code, notes }))
 }
 
 /// Returns the text of the run's platform with absolute paths, and the text of its file of selection rules.

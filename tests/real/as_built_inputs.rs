@@ -92,3 +92,22 @@ fn too_many_processes_for_the_system_are_an_error() {
     let said = "4 ranks as processes: the system permits 40 open files: expected at least two per rank (ulimit -n)";
     assert!(ran.code == Some(2) && ran.stderr.contains(said), "{}", told("open files", &ran));
 }
+
+#[test]
+fn checks_that_ranks_as_processes_lack_are_reported() {
+    libraries();
+    let Some(mpi) = real_mpis().first() else { return };
+    let workshop = directory();
+    let (program, source) = (workshop.path().join("program"), workshop.path().join("program.c"));
+    let text = "#include <mpi.h>\nint main(int c, char **v) {\n  MPI_Init(&c, &v);\n  return MPI_Finalize();\n}\n";
+    std::fs::write(&source, text).unwrap();
+    mpi.compile(&source, &program).unwrap();
+    let heap = "--check-heap: ranks of this program are processes, whose memory mcpsim does not check: expected a program \
+                that mcpsim cc or mcpsim cxx has built";
+    let calls = "--check: arguments of collectives were not compared, because ranks are processes";
+    for (option, code, said) in [("--check-heap", 2, heap), ("--check", 0, calls)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+        let ran = limited(command.args(["--nct", "1,1,2", option]).arg(&program));
+        assert!(ran.code == Some(code) && ran.stderr.contains(said), "{}", told(option, &ran));
+    }
+}
