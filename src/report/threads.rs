@@ -43,6 +43,7 @@ mod tests {
     use super::*;
     use crate::profile::TimeParts;
     use crate::report::samples::busy;
+    use crate::report::time::time_parts;
     use crate::units::SimTime;
 
     #[test]
@@ -54,6 +55,9 @@ mod tests {
         let parts = TimeParts { compute, wait, ..TimeParts::default() };
         let of = |thread| ThreadTime { rank: 1, thread, start: at(10), end: at(15), parts };
         outcome.per_thread = (1..=21).map(of).collect();
+        // The parts of ranks are those of main threads, so they give no efficiency.
+        assert!(time_parts(&busy()).contains("parallel efficiency"));
+        assert!(!time_parts(&outcome).contains("parallel efficiency"));
         let text = thread_times(&outcome);
         let row: Vec<&str> = text.lines().find(|line| line.contains("1 thread 2 ")).unwrap().split("  ").collect();
         let cells: Vec<&str> = row.into_iter().map(str::trim).filter(|cell| !cell.is_empty()).collect();

@@ -80,11 +80,11 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
 /// Returns a text about the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time.
 /// Parallel efficiency is the product of load balance (mean divided by greatest compute time) and communication
 /// efficiency (greatest compute time divided by predicted time). The factor of memory is the share of computing without
-/// waiting for memory.
+/// waiting for memory. Ranks with threads of their own have no such text, because the parts are those of main threads.
 fn efficiency(outcome: &Outcome) -> String {
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;
-    if mean == 0.0 || most == 0.0 || outcome.ranks < 2 {
+    if mean == 0.0 || most == 0.0 || outcome.ranks < 2 || !outcome.per_thread.is_empty() {
         return String::new();
     }
     let predicted = outcome.predicted.as_ps() as f64;

@@ -85,6 +85,15 @@ fn threads_have_clocks_of_their_own() {
             // The mutex for 1 ms, and a sleep of 0.5 ms.
             (1, 4, "checked", "checked: 1 1\n"),
             (1, 4, "c11", "results: 7 7\nc11: 1.50 2.50\n"),
+            // A thread sets a flag at 1 ms. The main thread reads it every 30 us, every 100 ns, or without other costs.
+            (1, 4, "polls sleep", "polls: 1.02\n"),
+            (1, 4, "polls yield", "polls: 1.00\n"),
+            (1, 4, "polls clock", "polls: 1.00\n"),
+            (1, 4, "polls test", "polls: 1.00\n"),
+            (1, 4, "polls mutex", "polls: 1.00\n"),
+            // The first thread computes until 1 ms, sleeps until 4 ms and computes again. The second one uses the core
+            // from 1 to 3.5 ms.
+            (1, 1, "sleeps", "sleeps: 5.00 3.50\n"),
         ] {
             let options = format!("--ranks {ranks} --ranks-per-node 1 --cores-per-rank {cores}");
             let text = clocks(&built, &options, case);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <threads.h>
 #include <time.h>
+#include <unistd.h>
 
 extern void mcpsim_compute(double seconds) __attribute__((weak));
 
@@ -253,6 +254,67 @@ static void *keeps(void *unused)
     return unused;
 }
 
+static _Atomic int flag;
+
+/* Sets the flag at 1 ms. */
+static void *sets(void *unused)
+{
+    compute(1);
+    flag = 1;
+    return unused;
+}
+
+static void *sets_with_mutex(void *unused)
+{
+    compute(1);
+    pthread_mutex_lock(&mutex);
+    filled = 1;
+    pthread_mutex_unlock(&mutex);
+    return unused;
+}
+
+/* Two threads on one core: the second one computes while the first one sleeps. */
+static void *sleeps(void *index)
+{
+    int own = (int)(long)index;
+    if (own == 0) {
+        compute(1);
+        usleep(3000);
+        compute(1);
+    } else {
+        compute(2.5);
+    }
+    ends[own] = now();
+    return NULL;
+}
+
+static void polls(const char *how)
+{
+    pthread_t thread;
+    int is_set = 0;
+    pthread_create(&thread, NULL, strcmp(how, "mutex") == 0 ? sets_with_mutex : sets, NULL);
+    while (!is_set) {
+        is_set = flag;
+        if (is_set)
+            break;
+        if (strcmp(how, "sleep") == 0)
+            usleep(30);
+        if (strcmp(how, "yield") == 0)
+            sched_yield();
+        if (strcmp(how, "clock") == 0)
+            now();
+        if (strcmp(how, "test") == 0 && pthread_mutex_trylock(&mutex) == 0)
+            pthread_mutex_unlock(&mutex);
+        if (strcmp(how, "mutex") == 0) {
+            pthread_mutex_lock(&mutex);
+            is_set = filled;
+            pthread_mutex_unlock(&mutex);
+        }
+    }
+    ends[0] = now();
+    pthread_join(thread, NULL);
+}
+
 static void run(void *(*body)(void *), int threads)
 {
     pthread_t all[8];
@@ -411,6 +473,12 @@ int main(int argc, char **argv)
         while (stat(argv[2], &of) != 0 || of.st_size == 0);
         pthread_join(threads[0], NULL);
     }
+    if (strncmp(what, "polls", 5) == 0) {
+        polls(argv[2]);
+        shown = 1;
+    }
+    if (strcmp(what, "sleeps") == 0)
+        run(sleeps, shown = 2);
     if (strcmp(what, "stuck") == 0)
         run(receives, 1);
     if (strcmp(what, "outlives") == 0) {

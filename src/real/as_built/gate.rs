@@ -160,7 +160,7 @@ fn wait(p: &MpiProcess, own: &ThreadGate) -> OwnReply {
 pub fn switch(p: &MpiProcess, to: Option<Arc<ThreadGate>>, reply: OwnReply) -> OwnReply {
     let own = GATE.get().unwrap_or(&MAIN);
     let function = p.function.get();
-    own.lock().inside = function.starts_with("MPI_").then_some(function);
+    own.lock().inside = (p.in_call() && function.starts_with("MPI_")).then_some(function);
     exchange(p);
     wake(to, reply);
     wait(p, own)

@@ -13,7 +13,7 @@ use mcpsim_core::rank::{Call, RequestId, Requests, TagPattern, lock_wait, thread
 use mcpsim_core::units::SimTime;
 
 use super::gate::own_task;
-use super::tasks::{self, in_function};
+use super::tasks::{self, in_function, own_turn};
 use crate::mpi_api::MpiProcess;
 use crate::process::{Function, current_as};
 
@@ -134,7 +134,7 @@ impl Acquired<'_> {
 
 /// Acquires an object, at most until the point in time `until`. `of` returns the present state of the object.
 fn acquire<'a>(p: &MpiProcess, until: Option<&libc::timespec>, of: impl Fn() -> Acquired<'a>) -> c_int {
-    p.wait_for_own_time();
+    own_turn(p);
     let since = p.clock.get();
     loop {
         let object = of();
@@ -152,7 +152,7 @@ fn acquire<'a>(p: &MpiProcess, until: Option<&libc::timespec>, of: impl Fn() -> 
 
 /// Acquires an object, if it is free. A failure costs one poll.
 fn try_acquire(p: &MpiProcess, busy: c_int, object: &Acquired<'_>) -> c_int {
-    p.wait_for_own_time();
+    own_turn(p);
     object.try_now().unwrap_or_else(|| {
         p.failed_poll();
         busy
@@ -239,14 +239,14 @@ fn unlock(p: &MpiProcess, mutex: MutexPointer) -> c_int {
 
 unsafe extern "C" fn mutex_unlock(mutex: MutexPointer) -> c_int {
     in_function(own_rank(), "pthread_mutex_unlock", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         unlock(p, mutex)
     })
 }
 
 unsafe extern "C" fn cond_wait(condition: ConditionPointer, mutex: MutexPointer) -> c_int {
     in_function(own_rank(), "pthread_cond_wait", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         let request = enlist(p, condition as usize, p.clock.get());
         unlock(p, mutex);
         suspend(p, request);
@@ -262,7 +262,7 @@ fn lock_again(p: &MpiProcess, mutex: MutexPointer) -> c_int {
 
 unsafe extern "C" fn cond_signal(condition: ConditionPointer) -> c_int {
     in_function(own_rank(), "pthread_cond_signal", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         if let Some(thread) = first(condition as usize) {
             resume(p, thread);
         }
@@ -272,7 +272,7 @@ unsafe extern "C" fn cond_signal(condition: ConditionPointer) -> c_int {
 
 unsafe extern "C" fn cond_broadcast(condition: ConditionPointer) -> c_int {
     in_function(own_rank(), "pthread_cond_broadcast", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         resume_all(p, condition as usize);
         0
     })
@@ -285,7 +285,7 @@ unsafe extern "C" fn barrier_wait(barrier: *mut libc::pthread_barrier_t) -> c_in
     // SAFETY: the program passes a barrier, which has this number.
     let count = unsafe { *barrier.cast::<u32>().add(COUNT) } as usize;
     in_function(own_rank(), "pthread_barrier_wait", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         if with(barrier as usize, |object| object.waiting.len()) + 1 < count {
             let request = enlist(p, barrier as usize, p.clock.get());
             suspend(p, request);
@@ -329,7 +329,7 @@ unsafe extern "C" fn sem_trywait(semaphore: SemaphorePointer) -> c_int {
 
 unsafe extern "C" fn sem_post(semaphore: SemaphorePointer) -> c_int {
     in_function(own_rank(), "sem_post", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         // SAFETY: see `mutex_trylock`.
         let code = unsafe { libc::sem_post(semaphore) };
         grant(p, semaphore as usize);
@@ -351,7 +351,7 @@ unsafe extern "C" fn write_lock(lock: LockPointer) -> c_int {
 
 unsafe extern "C" fn release_lock(lock: LockPointer) -> c_int {
     in_function(own_rank(), "pthread_rwlock_unlock", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         // SAFETY: see `mutex_trylock`.
         let code = unsafe { libc::pthread_rwlock_unlock(lock) };
         // Several readers may continue. Those that do not get the lock wait again, in their former order.
@@ -368,7 +368,7 @@ const ONCE_DONE: c_int = 2;
 unsafe extern "C" fn once_begin(control: *mut libc::pthread_once_t) -> c_int {
     let control = control.cast::<c_int>();
     in_function(own_rank(), "pthread_once", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         loop {
             // SAFETY: the program passes a valid object.
             if unsafe { *control } == ONCE_DONE {
@@ -392,7 +392,7 @@ unsafe extern "C" fn once_begin(control: *mut libc::pthread_once_t) -> c_int {
 
 unsafe extern "C" fn once_end(control: *mut libc::pthread_once_t) -> c_int {
     in_function(own_rank(), "pthread_once", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         // SAFETY: the program passes a valid object.
         unsafe { *control.cast::<c_int>() = ONCE_DONE };
         with(control as usize, |object| object.granted.clear());
@@ -404,7 +404,7 @@ unsafe extern "C" fn once_end(control: *mut libc::pthread_once_t) -> c_int {
 unsafe extern "C" fn sched_yield() -> c_int {
     in_function(own_rank(), "sched_yield", |p| {
         p.failed_poll();
-        p.wait_for_own_time();
+        own_turn(p);
         0
     })
 }

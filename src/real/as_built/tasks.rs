@@ -7,6 +7,7 @@
 //! ```
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpsim_core::mpi::abi;
 use mcpsim_core::rank::{Call, Describe, FailureKind, FiberHandle, Program, Reply, RequestId, Requests};
+use mcpsim_core::units::SimTime;
 
 use super::connection::{self, RankTask, TaskSimulator};
 use super::fork::preloaded;
@@ -213,7 +215,39 @@ pub fn join(p: &MpiProcess, id: usize) {
 
 /// Waits until no other thread of the rank is at an earlier virtual time.
 pub fn keep_order(p: &MpiProcess) {
-    in_function(p, futex::OPENMP, |p| p.wait_for_own_time());
+    in_function(p, futex::OPENMP, own_turn);
+}
+
+/// Number of successive functions of a thread without any cost that the thread executes at one point in time.
+const FREE_CALLS: u32 = 1000;
+
+thread_local! {
+    /// Expected time of the next function of the current thread if its code has no cost, and the number of such
+    /// functions before.
+    static FREE: Cell<(SimTime, u32)> = const { Cell::new((SimTime::ZERO, 0)) };
+}
+
+/// Waits until no other thread of the rank is at an earlier virtual time. A thread that executes many functions without
+/// any cost may wait for another thread in a loop, so each further function costs a poll.
+pub fn own_turn(p: &MpiProcess) {
+    p.wait_for_own_time();
+    let (expected, before) = FREE.get();
+    let (now, poll) = (p.clock.get(), p.job.platform.core.poll);
+    let count = if now == expected { before + 1 } else { 0 };
+    if count < FREE_CALLS {
+        FREE.set((now, count));
+    } else {
+        p.failed_poll();
+        FREE.set((now + poll, FREE_CALLS));
+    }
+}
+
+/// Executes the stated time of the current thread, so that the following code runs at its end.
+pub fn end_stated(p: &MpiProcess) {
+    if is_managed() && !p.in_call() {
+        p.wait_for_own_time();
+        p.start_timer();
+    }
 }
 
 /// Returns the first thread other than the main thread that is in an MPI function, and the name of the function.

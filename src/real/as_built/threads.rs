@@ -245,7 +245,10 @@ extern "C" fn order() -> bool {
 pub fn charge(seconds: f64) {
     let Some(p) = rank() else { return };
     match SimSpan::from_seconds(seconds) {
-        Some(span) if is_running() => p.charge(span),
+        Some(span) if is_running() => {
+            p.charge(span);
+            tasks::end_stated(p);
+        }
         Some(span) => team::charge_thread(own_number(), span),
         None => {}
     }

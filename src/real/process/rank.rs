@@ -12,6 +12,7 @@ use super::counts::CallCounts;
 use super::crash::{self, CrashContext, FaultInCall, RemoteAccess};
 use super::job::{ComputeMode, Job, JobProgram};
 use super::polling::Polls;
+use super::task::wait_for_own_time;
 use super::team;
 use super::timer::Timer;
 use crate::loader::{self, Image, Instance, InstanceId, SavedRuntime};
@@ -327,7 +328,10 @@ impl Process {
         if running {
             self.timer.stop();
         }
-        self.charged_handle().call(Call::Compute(SimSpan::ZERO), |reply| self.clock.set(reply.clock));
+        let handle = self.charged_handle();
+        // Threads read clocks in the order of virtual time, because a loop may also read values of other threads.
+        let call = if self.timer.shares_cores() { wait_for_own_time() } else { Call::Compute(SimSpan::ZERO) };
+        handle.call(call, |reply| self.clock.set(reply.clock));
         if running {
             self.timer.start();
         }
@@ -372,7 +376,11 @@ impl Process {
 
     /// Advances the rank's virtual time by `span`, as a sleep does.
     pub fn pass(&self, span: SimSpan) {
-        self.call_done(Call::Compute(span));
+        if self.timer.shares_cores() {
+            self.sleep_in_order(span);
+        } else {
+            self.call_done(Call::Compute(span));
+        }
     }
 
     /// Ends the rank and the run with an error.

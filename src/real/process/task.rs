@@ -13,7 +13,7 @@ use mcpsim_core::units::SimSpan;
 const UNCOUNTED: SimSpan = SimSpan::from_us(100);
 
 /// Returns the call that waits until the simulation reaches the time of the task.
-fn wait_for_own_time() -> Call {
+pub(super) fn wait_for_own_time() -> Call {
     Call::Test { requests: Requests::new(), which: Which::Some, poll: false }
 }
 
@@ -147,6 +147,20 @@ impl Process {
             handle.call(wait_for_own_time(), |_| ());
             self.release_core(handle);
         }
+    }
+
+    /// Advances the time of the current thread by `span`. Other threads use its core, and run first if they are at an
+    /// earlier time at its end.
+    #[cold]
+    pub(super) fn sleep_in_order(&self, span: SimSpan) {
+        self.stop_timer();
+        let handle = self.charged_handle();
+        if self.used().is_some() {
+            handle.call(wait_for_own_time(), |_| ());
+            self.release_core(handle);
+        }
+        handle.call(Call::Compute(span), |_| ());
+        handle.call(wait_for_own_time(), |reply| self.clock.set(reply.clock));
     }
 
     /// Waits until a core of the rank is free for the current thread.

@@ -9,7 +9,7 @@ use super::{
     ConditionPointer, LockPointer, MutexPointer, SemaphorePointer, acquire, all, enlist, lock_again, one, own_rank,
     sem_attempt, suspend, units, unless, unlock, withdraw,
 };
-use crate::as_built::tasks::in_function;
+use crate::as_built::tasks::{in_function, own_turn};
 use crate::mpi_api::MpiProcess;
 use crate::process::{EPOCH_SECONDS, Function};
 
@@ -61,7 +61,7 @@ unsafe extern "C" fn cond_timedwait(
     // SAFETY: the program passes a valid time; so in the functions below.
     let until = unsafe { *until };
     in_function(own_rank(), "pthread_cond_timedwait", |p| {
-        p.wait_for_own_time();
+        own_turn(p);
         let address = condition as usize;
         let request = enlist(p, address, p.clock.get());
         unlock(p, mutex);
