@@ -5,7 +5,7 @@
 
 enum { row_major = 101, no_trans = 111, upper = 121, unit = 132, left = 141, right = 142 };
 
-void dgemm_(), sgemm_(), dtrsm_(), dsyrk_(), dgemv_(), dger_(), dtrsv_(), daxpy_(), dscal_(), dswap_(), dcopy_();
+void dgemm_(), sgemm_(), dtrsm_(), dsyrk_(), dgemv_(), dger_(), dtrsv_(), daxpy_(), dscal_(), dswap_();
 void cblas_dgemm(), cblas_strsm(), cblas_dsyrk(), cblas_dgemv(), cblas_dger(), cblas_dtrsv(), cblas_daxpy();
 int idamax_();
 unsigned long cblas_idamax();
@@ -37,8 +37,7 @@ int main(int argc, char **argv)
     cblas_daxpy(n, one, x, 1, x, 1);
     dscal_(&n, &one, x, &n);
     dswap_(&n, x, &n, x, &n);
-    dcopy_(&n, x, &n, x, &n);
-    dcopy_(&(int){0}, x, &n, x, &n);
+    dswap_(&(int){0}, x, &n, x, &n);
     for (int i = 0; i < 100; i++) {
         int first = idamax_(&n, x, &n);
         unsigned long second = cblas_idamax(n, x, 1);

@@ -239,7 +239,7 @@ impl KernelCall {
             "trsv" => &[upper, no, unit, n, a, n, b, one],
             "axpy" => &[n, factor, a, one, b, one],
             "scal" => &[n, factor, a, one],
-            "swap" | "copy" => &[n, a, one, b, one],
+            "swap" => &[n, a, one, b, one],
             _ => &[n, a, one],
         };
         std::array::from_fn(|index| arguments.get(index).copied().unwrap_or(std::ptr::null()))

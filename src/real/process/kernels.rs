@@ -13,7 +13,7 @@ use mcpsim_core::rank::FailureKind;
 use mcpsim_core::units::SimSpan;
 
 /// Names of the kernels in the order of the enumeration in `blas.c`, without the letter of the precision.
-pub const KERNELS: [&str; 11] = ["gemm", "syrk", "trsm", "gemv", "ger", "trsv", "axpy", "scal", "swap", "copy", "amax"];
+pub const KERNELS: [&str; 10] = ["gemm", "syrk", "trsm", "gemv", "ger", "trsv", "axpy", "scal", "swap", "amax"];
 
 /// Letters of the precisions of kernels: single and double.
 pub const PRECISIONS: [&str; 2] = ["s", "d"];

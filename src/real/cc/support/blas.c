@@ -1,8 +1,9 @@
 /* Functions of BLAS that take their predicted time and compute nothing (mcpsim cc --model-blas). Each function passes
    its kernel, its number of operations and its size to the simulator. Operations are counted as in LAPACK Working
-   Note 41, for real numbers; swap, copy and amax count elements. docs/guide/large-programs.md has the formulas. */
+   Note 41, for real numbers; swap and amax count elements. Copies are not replaced, because programs also copy data
+   that decide about messages. docs/guide/large-programs.md has the formulas. */
 
-enum kernel { gemm, syrk, trsm, gemv, ger, trsv, axpy, scal, swap, copy, amax };
+enum kernel { gemm, syrk, trsm, gemv, ger, trsv, axpy, scal, swap, amax };
 
 void mcpsim_kernel(int kernel, int is_double, double operations, double size);
 long mcpsim_kernel_index(long count);
@@ -105,14 +106,6 @@ static long index_of_most(int is_double, long n)
     void cblas_##p##swap(int n)                                                                                       \
     {                                                                                                                 \
         take(swap, is_double, n, n);                                                                                  \
-    }                                                                                                                 \
-    void p##copy_(const int *n)                                                                                       \
-    {                                                                                                                 \
-        take(copy, is_double, *n, *n);                                                                                \
-    }                                                                                                                 \
-    void cblas_##p##copy(int n)                                                                                       \
-    {                                                                                                                 \
-        take(copy, is_double, n, n);                                                                                  \
     }                                                                                                                 \
     int i##p##amax_(const int *n)                                                                                     \
     {                                                                                                                 \
