@@ -425,7 +425,7 @@ mod tests {
             let Ok(Parsed::Help(text)) = parsed(&format!("help {name}")) else { panic!("no help of {name}") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         }
-        for (option, most) in [("-h", 142), ("--help", 263), ("help", 263), ("help sweep", 180)] {
+        for (option, most) in [("-h", 142), ("--help", 271), ("help", 271), ("help sweep", 180)] {
             let Ok(Parsed::Help(text)) = parsed(option) else { panic!("no help") };
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             assert!(text.lines().count() <= most, "{text}");

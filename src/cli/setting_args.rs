@@ -27,7 +27,7 @@ impl Args for SettingArgs {
 const LETTERS: [(&str, char); 1] = [("ranks", 'n')];
 
 /// Settings of a run that only `--help` shows, not `-h`.
-const SELDOM: [&str; 1] = ["memory_bound"];
+const SELDOM: [&str; 3] = ["memory_bound", "share_memory", "kernels"];
 
 /// Returns the command-line option of a setting of a run.
 fn option(setting: &'static Setting) -> Arg {

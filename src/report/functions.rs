@@ -28,7 +28,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
 pub(super) fn by_site(outcome: &Outcome) -> String {
     let Some(sites) = outcome.sites.as_ref().filter(|sites| !sites.is_empty()) else { return String::new() };
     if sites.iter().all(|one| one.site.is_none()) {
-        return "  calls by position: unknown, as in a trace, which has no positions\n".to_owned();
+        return "  calls by position: unknown: traces and programs as built have no positions\n".to_owned();
     }
     let rows = sites.iter().map(|one| (CallName::called(&one.function, one.site.as_deref()), &one.total));
     most(outcome, "calls by position", rows.collect())

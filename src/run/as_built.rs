@@ -144,6 +144,9 @@ pub(super) fn simulate(
     let settings = &run.settings;
     let CodeOrigin::Binary(path) = &file.code else { unreachable!("a program as built is a file") };
     let (platform, sites, labels) = agree(processes, described(run, file))?;
+    if let Some(rank) = settings.job.debugged.filter(|&rank| rank as usize >= sites.len()) {
+        return Err(PredictError::input(format!("--debug-rank {rank}: expected a rank below {}", sites.len())));
+    }
     let mailboxes = Arc::new(Mailboxes::new(sites.len() as u32));
     let options = RunOptions { restartable: false, mailboxes: Some(mailboxes.clone()), ..settings.options() };
     let simulation = Simulation::new(&platform, sites.clone(), options, labels);

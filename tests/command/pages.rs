@@ -21,6 +21,8 @@ fn shown(page: &Path, directory: &Path) -> Option<String> {
     let shows = |address: &str| {
         let ran = std::process::Command::new("timeout")
             .args(["--kill-after=10", "120", browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+            // The page is read after its pictures are drawn.
+            .arg("--virtual-time-budget=10000")
             .arg(format!("--user-data-dir={}", directory.join("profile").display()))
             .arg(address)
             .env("HOME", directory)

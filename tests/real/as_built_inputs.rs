@@ -32,6 +32,9 @@ fn programs_that_cannot_run_have_errors() {
     let nothing = "int main(void) { return 0; }\n";
     compile_for_host(nothing, &at("plain"), &[]);
     refuses(&at("plain"), 1, "without a call of MPI: expected a program");
+    let ran = run(&at("plain"), "--nct 1,1,2 --debug-rank 2", "");
+    let said = "--debug-rank 2: expected a rank below 2";
+    assert!(ran.code == Some(2) && ran.stderr.contains(said), "{}", told(said, &ran));
 
     // The machine number in the header of an ELF file is at byte 18. 183 is AArch64.
     let mut bytes = std::fs::read(at("plain")).unwrap();
