@@ -228,8 +228,11 @@ fn wall_beside_cpu() -> u64 {
     if now - BOTH.get().wall <= STALE {
         return now;
     }
-    Reading::take(now);
-    wall()
+    // The block starts after the reading, whose time is not counted as time that the thread did not run.
+    let cpu = read(libc::CLOCK_THREAD_CPUTIME_ID);
+    let started = wall();
+    BOTH.set(Reading { wall: started, cpu });
+    started
 }
 
 /// Returns the time in ns that the host thread was not running since the last reading of the thread's CPU time.
