@@ -7,7 +7,7 @@ use crate::real;
 use serde_json::Value;
 
 /// Runs a program and returns its output and the JSON of the run.
-fn ran(program: &Path, options: &str, arguments: &str) -> (String, Value) {
+pub fn ran(program: &Path, options: &str, arguments: &str) -> (String, Value) {
     let directory = real::directory();
     let json = directory.path().join("json");
     let line = format!("{options} --json {} {} {arguments}", json.display(), program.display());

@@ -39,12 +39,7 @@ fn rates() -> String {
 }
 
 fn ran(options: &str, program: &Path, arguments: &str) -> (String, Value) {
-    let directory = real::directory();
-    let json = directory.path().join("json");
-    let line = format!("{options} --compute skip --json {} {} {arguments}", json.display(), program.display());
-    let ran = real::simulate(&line);
-    assert_eq!(ran.code, Some(0), "{}", real::told(&line, &ran));
-    (ran.stdout + &ran.stderr, serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap())
+    crate::folded::ran(program, &format!("{options} --compute skip"), arguments)
 }
 
 fn written(directory: &Path, name: &str, text: &str) -> PathBuf {
