@@ -94,10 +94,12 @@ unsafe extern "C" fn answer(_: c_int, _: *mut libc::siginfo_t, context: *mut c_v
     state.store(ANSWERED, Ordering::Release);
 }
 
-/// Returns a text for each rank whose code is running, such as "rank 1, after MPI_Barrier, in main at ring.c:42".
-pub fn running() -> Vec<String> {
+/// Returns the number and a text for each rank whose code is running. The text is such as "rank 1, after MPI_Barrier, in
+/// main at ring.c:42".
+pub fn running() -> Vec<(Rank, String)> {
     let threads = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut found: Vec<String> = threads.iter().filter_map(|&thread| ask(thread)).map(|answer| text(&answer)).collect();
+    let answers = threads.iter().filter_map(|&thread| ask(thread));
+    let mut found: Vec<(Rank, String)> = answers.map(|answer| (answer.0, text(&answer))).collect();
     found.sort();
     found
 }
