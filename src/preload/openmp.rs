@@ -58,7 +58,7 @@ extern "C" fn body(number: usize) -> usize {
 }
 
 extern "C" fn body_ended() {
-    keep_order();
+    keep_order(c"OpenMP");
 }
 
 // The argument of the function is in rdi. The return address and 24 bytes align the stack.
@@ -137,10 +137,11 @@ macro_rules! parallel {
                 f: usize,
             ) -> usize {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
-                let function = of_runtime(&NEXT, name_of(concat!(stringify!($name), "\0")));
+                const NAME: &CStr = name_of(concat!(stringify!($name), "\0"));
+                let function = of_runtime(&NEXT, NAME);
                 at_region();
                 // The third argument is the number of threads.
-                let a = if keep_order() { a } else { 1 };
+                let a = if keep_order(NAME) { a } else { 1 };
                 let region = ordered_body(region);
                 // SAFETY: the function has these arguments. Functions with fewer numbers ignore the others, and the
                 // callers of functions without a result ignore it.
@@ -188,7 +189,7 @@ unsafe extern "C" fn enter(function: &OrderedFunction, first_argument: &mut usiz
     if function.has_body {
         *first_argument = ordered_body(*first_argument);
     }
-    keep_order();
+    keep_order(function.name);
     of_runtime(&function.known, function.name)
 }
 

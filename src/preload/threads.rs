@@ -3,7 +3,7 @@
 //! The MPI library registers its functions when the process becomes a rank.
 
 use std::arch::naked_asm;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::clocks::{BUSY, interposed, own, runs_rank_code};
@@ -20,7 +20,7 @@ pub struct RegisteredHooks {
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
     region: extern "C" fn(),
-    order: extern "C" fn() -> bool,
+    order: extern "C" fn(*const c_char) -> bool,
 }
 
 /// Value that the MPI library gives a thread.
@@ -223,11 +223,8 @@ pub fn at_region() {
     }
 }
 
-/// Waits until no other thread of the rank is at an earlier virtual time, if threads have clocks of their own. Returns
-/// false if other threads cannot run, because the thread is in an MPI function.
-pub fn keep_order() -> bool {
-    match hooks() {
-        Some(hooks) if IS_MANAGED.load(Ordering::Acquire) => (hooks.order)(),
-        _ => true,
-    }
+/// Waits in the function `name` until no other thread of the rank is at an earlier virtual time, if threads have clocks
+/// of their own. Returns false if other threads cannot run, because the thread is in an MPI function.
+pub fn keep_order(name: &'static CStr) -> bool {
+    hooks().is_none_or(|hooks| (hooks.order)(name.as_ptr()))
 }

@@ -35,6 +35,7 @@ pub use checks::{CollectiveRecord, ComparedArguments, PeerSignatures};
 pub use clib::{
     EPOCH_SECONDS, ProcessNumbers, find as replacement, set_default_threads, set_variables, survive_size_limit,
 };
+pub use counts::CurrentCall;
 pub use crash::running as running_ranks;
 pub(crate) use crash::{GivenMemory, RemoteAccess};
 pub use folded::ShareMemory;

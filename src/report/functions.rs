@@ -7,6 +7,7 @@ use crate::profile::{FunctionCalls, FunctionProfile, RankFunction, SiteProfile};
 
 use super::numbers;
 use super::table::{Align, Table};
+use super::threads::all_alive;
 
 /// Number of table rows in the text; the JSON and CSV output have all rows.
 const MOST: usize = 20;
@@ -17,7 +18,16 @@ const LEAST_WIDTH: usize = 24;
 /// position shows the same functions.
 pub(super) fn table(outcome: &Outcome) -> String {
     let functions = outcome.functions.as_deref().unwrap_or_default();
-    if functions.is_empty() || are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {
+    match are_places(functions, outcome.sites.as_deref().unwrap_or_default()) {
+        true => String::new(),
+        false => by_function(outcome),
+    }
+}
+
+/// Returns a table of the MPI functions with the most time, for a report without the table by source position.
+pub(super) fn by_function(outcome: &Outcome) -> String {
+    let functions = outcome.functions.as_deref().unwrap_or_default();
+    if functions.is_empty() {
         return String::new();
     }
     let rows = functions.iter().map(|one| (CallName::function(&one.function), &one.total));
@@ -113,7 +123,7 @@ impl CallName {
 }
 
 fn share(outcome: &Outcome, calls: &FunctionCalls) -> String {
-    let all = outcome.predicted.as_ps() as f64 * f64::from(outcome.ranks);
+    let all = outcome.predicted.as_ps() as f64 * f64::from(outcome.ranks) + all_alive(outcome).as_ps() as f64;
     let share = if all > 0.0 { 100.0 * calls.time.as_ps() as f64 / all } else { 0.0 };
     format!("{share:.1}%")
 }
@@ -153,9 +163,9 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::SiteProfile;
+    use crate::profile::{SiteProfile, ThreadTime, TimeParts};
     use crate::report::samples::busy;
-    use crate::units::SimSpan;
+    use crate::units::{SimSpan, SimTime};
 
     fn with_sites() -> Outcome {
         let mut outcome = busy();
@@ -221,6 +231,23 @@ mod tests {
         assert_eq!(&rows[0][1], "exchange_of_the_halo<double, 3> at halo.cpp:42");
         assert_eq!((&rows[0][2], &rows[1][2], &rows[3][1]), ("", "2", ""));
         assert_eq!(&rows[1][5], "3000000");
+    }
+
+    #[test]
+    fn shares_are_of_the_time_of_ranks_and_threads() {
+        let mut outcome = with_sites();
+        let calls = FunctionCalls { time: outcome.predicted.since(SimTime::ZERO), ..FunctionCalls::default() };
+        let ranks = f64::from(outcome.ranks);
+        assert_eq!(share(&outcome, &calls), format!("{:.1}%", 100.0 / ranks));
+        let thread = ThreadTime {
+            rank: 0,
+            thread: 1,
+            start: SimTime::ZERO,
+            end: outcome.predicted,
+            parts: TimeParts::default(),
+        };
+        outcome.per_thread = vec![thread];
+        assert_eq!(share(&outcome, &calls), format!("{:.1}%", 100.0 / (ranks + 1.0)));
     }
 
     #[test]

@@ -126,6 +126,15 @@ impl ReportTables {
             ReportTables::Named(names) => names.contains(&table.name),
         }
     }
+
+    fn text_of(&self, table: &SummaryTable, outcome: &Outcome) -> String {
+        match self {
+            ReportTables::Named(names) if table.name == "functions" && !names.contains(&"sites") => {
+                functions::by_function(outcome)
+            }
+            _ => (table.text)(outcome),
+        }
+    }
 }
 
 /// Returns the text summary of a simulated run: the predicted time and the selected tables.
@@ -134,7 +143,7 @@ pub fn summary(outcome: &Outcome, tables: &ReportTables) -> String {
     let mut omitted = Vec::new();
     let has_jobs = !outcome.jobs.is_empty();
     for table in TABLES.iter().filter(|table| !has_jobs || !OF_ONE_JOB.contains(&table.name)) {
-        match (table.text)(outcome) {
+        match tables.text_of(table, outcome) {
             text if text.is_empty() => {
                 if matches!(tables, ReportTables::Named(_)) && tables.contain(table, has_jobs) {
                     parts.push(format!("  {}: nothing to report about this run\n", table.name));
@@ -158,6 +167,7 @@ pub fn summary(outcome: &Outcome, tables: &ReportTables) -> String {
 mod tests {
     use super::super::{busy, empty, huge};
     use super::*;
+    use crate::profile::{FunctionCalls, FunctionProfile, SiteProfile};
 
     #[test]
     fn no_report_is_wider_than_80_columns_or_prints_what_is_no_number() {
@@ -196,6 +206,19 @@ mod tests {
         let text = summary(&busy(), &ReportTables::parse("volumes,levels").unwrap());
         let heads = ["  predicted time ", "  messages ", "  volume by size "].map(|head| text.find(head).unwrap());
         assert!(heads.is_sorted() && !text.contains("rank time") && !text.contains("--report"), "{text}");
+        // Both tables have the same rows, and the short report has one of them.
+        let mut outcome = busy();
+        let calls = FunctionCalls { calls: 1, ..FunctionCalls::default() };
+        let site = SiteProfile {
+            function: "MPI_Send".to_owned(),
+            site: Some("main at a.c:1".to_owned()),
+            total: calls,
+            per_rank: Vec::new(),
+        };
+        let function = FunctionProfile { function: "MPI_Send".to_owned(), total: calls, per_rank: Vec::new() };
+        (outcome.sites, outcome.functions) = (Some(vec![site]), Some(vec![function]));
+        let has_functions = |tables| summary(&outcome, &tables).contains("calls of all ranks");
+        assert!(has_functions(ReportTables::parse("functions").unwrap()) && !has_functions(ReportTables::Short));
         let error = ReportTables::parse("levels,volume").unwrap_err();
         assert!(error.starts_with("no table \"volume\", did you mean \"volumes\"? Expected full, "), "{error}");
     }

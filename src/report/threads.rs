@@ -34,6 +34,11 @@ pub(super) fn thread_times(outcome: &Outcome) -> String {
     table.render() + &if more > 0 { format!("  and {} more\n", count(more)) } else { String::new() }
 }
 
+/// Returns the sum over all listed threads of the time from start to end.
+pub(super) fn all_alive(outcome: &Outcome) -> SimSpan {
+    outcome.per_thread.iter().fold(SimSpan::ZERO, |sum, thread| sum + alive(thread))
+}
+
 fn alive(thread: &ThreadTime) -> SimSpan {
     thread.end.since(thread.start)
 }

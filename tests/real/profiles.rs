@@ -185,6 +185,28 @@ fn code_before_a_look_at_the_clock_counts_as_that_call() {
     assert_eq!(compute("MPI_"), 0, "{sites:?}");
 }
 
+#[test]
+fn code_between_calls_is_part_of_no_call() {
+    let directory = real::directory();
+    let here = directory.path();
+    let program = "#include <mpi.h>\n#include <mcpsim.h>\n#include <time.h>\nint main(int c, char **v) {\n  char x = 0;\n  \
+                   struct timespec now;\n  MPI_Init(&c, &v);\n  MPI_Send(&x, 1, MPI_CHAR, 0, 0, MPI_COMM_SELF);\n  \
+                   mcpsim_compute(1e-3);\n  MPI_Wtime();\n  mcpsim_compute(2e-3);\n  \
+                   MPI_Recv(&x, 1, MPI_CHAR, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);\n  mcpsim_compute(3e-3);\n  \
+                   clock_gettime(CLOCK_MONOTONIC, &now);\n  MPI_Finalize();\n  mcpsim_compute(4e-3);\n  return 0;\n}\n";
+    fs::write(here.join("between.c"), program).unwrap();
+    real::compile(&here.join("between.c"), "-O1", &here.join("between")).unwrap();
+    let told = outcome(here, "--nct 1,1,1 --compute skip --functions ./between");
+    let all = told["functions"].as_array().unwrap().iter();
+    let mut all: Vec<_> =
+        all.map(|of| (of["function"].as_str().unwrap(), of["calls"].as_u64(), &of["time_ps"])).collect();
+    all.sort_by_key(|of| of.0);
+    let names = ["MPI_Finalize", "MPI_Init", "MPI_Recv", "MPI_Send"];
+    assert!(told["predicted_ps"].as_u64() >= Some(10_000_000_000), "{told}");
+    let short: Vec<_> = all.iter().map(|of| (of.0, of.1, of.2.as_u64().unwrap() / 1_000_000)).collect();
+    assert_eq!(short, names.map(|name| (name, Some(1), 0)), "{all:?}");
+}
+
 /// Returns the predicted time of a run in picoseconds.
 fn predicted(outcome: &Value) -> f64 {
     outcome["predicted_ps"].as_f64().unwrap()

@@ -1,5 +1,6 @@
 //! Tests of threads of ranks that are processes. Threads state their times, so no prediction depends on the host.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
@@ -157,6 +158,77 @@ fn threads_have_the_same_times_on_several_workers() {
             [outcome["predicted_ps"].to_string(), outcome["messages"].to_string()]
         });
         assert_eq!(outcomes[0], outcomes[1], "{case}");
+    }
+}
+
+/// Returns the number of calls and the time in us of each function of all ranks.
+fn functions(outcome: &serde_json::Value) -> BTreeMap<&str, (u64, u64)> {
+    let number = |of: &serde_json::Value, key: &str| of[key].as_u64().unwrap();
+    let row = |of| (number(of, "calls"), number(of, "time_ps") / 1_000_000);
+    outcome["functions"].as_array().unwrap().iter().map(|of| (of["function"].as_str().unwrap(), row(of))).collect()
+}
+
+#[test]
+fn calls_of_all_threads_are_counted() {
+    libraries();
+    let workshop = directory();
+    for mpi in real_mpis() {
+        let built = workshop.path().join(mpi.compiler());
+        mpi.compile_with(&file("tests/real/threads_counts.c"), &built, "-O1 -fopenmp").unwrap();
+        for workers in [1, 2] {
+            let outcome = |case| {
+                let json = workshop.path().join("counts.json");
+                let options = "--ranks 2 --ranks-per-node 1 --cores-per-rank 4 --functions";
+                clocks(&built, &format!("{options} --workers {workers} --json {}", json.display()), case);
+                serde_json::from_str::<serde_json::Value>(&std::fs::read_to_string(json).unwrap()).unwrap()
+            };
+            let told = outcome("threads");
+            let found = functions(&told);
+            for (name, calls) in [
+                ("MPI_Init_thread", 2),
+                ("MPI_Comm_rank", 2),
+                // Three threads of two ranks, with two messages in each direction.
+                ("MPI_Send", 12),
+                ("MPI_Recv", 12),
+                // Each thread locks one mutex four times and the other one once. The main thread locks the latter.
+                ("pthread_mutex_lock", 32),
+                ("pthread_mutex_unlock", 32),
+                ("pthread_cond_wait", 6),
+                ("pthread_cond_broadcast", 2),
+                ("pthread_create", 6),
+                ("pthread_exit", 6),
+                ("pthread_join", 6),
+                // The last call before the profile ends.
+                ("MPI_Pcontrol", 2),
+            ] {
+                assert_eq!(found.get(name).map(|of| of.0), Some(calls), "{name} {found:?}");
+            }
+            assert_eq!(found.len(), 12, "{found:?}");
+            // Three threads take turns for 1 ms each. Their last locks end at 10, 11 and 12 ms, so they wait for 6, 7 and
+            // 8 ms, and then for the main thread, which opens at 20 ms.
+            assert_eq!(found["pthread_mutex_lock"].1, 2 * (6 + 7 + 8) * 1000, "{found:?}");
+            assert_eq!(found["pthread_cond_wait"].1, 2 * (10 + 9 + 8) * 1000, "{found:?}");
+            let send = told["functions"].as_array().unwrap().iter().find(|of| of["function"] == "MPI_Send").unwrap();
+            assert_eq!(send["bytes"], 1200);
+            // Five regions of three threads, with three iterations of a loop per thread.
+            let told = outcome("openmp");
+            let found = functions(&told);
+            let calls = |start: &str| -> u64 {
+                found.iter().filter(|(name, _)| name.starts_with(start)).map(|(_, of)| of.0).sum()
+            };
+            for (start, count) in [
+                ("GOMP_parallel", 10),
+                ("GOMP_barrier", 30),
+                ("GOMP_critical_name_start", 30),
+                ("GOMP_critical_name_end", 30),
+                ("GOMP_loop_end", 30),
+                ("MPI_Allreduce", 10),
+                ("pthread_create", 4),
+                ("pthread_mutex", 0),
+            ] {
+                assert_eq!(calls(start), count, "{start} {found:?}");
+            }
+        }
     }
 }
 

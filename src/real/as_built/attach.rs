@@ -20,8 +20,9 @@ use super::setup::RankSetup;
 use super::sync;
 use super::tasks;
 use super::threads;
+use super::wire::RankEnding;
 use crate::mpi_api::MpiProcess;
-use crate::process::{Endings, Interface, Process, RankStage, current, replacement, run_as};
+use crate::process::{Interface, Process, RankStage, current, replacement, run_as};
 
 static ATTACHED: AtomicPtr<MpiProcess> = AtomicPtr::new(std::ptr::null_mut());
 /// True in a process that a rank has forked.
@@ -206,8 +207,8 @@ extern "C" fn ended(code: c_int) {
     }
     p.job.ended(p.rank, code, orderly);
     p.ended();
-    let endings: Endings = p.job.endings();
-    let text = postcard::to_stdvec(&endings).expect("the results have a known length");
-    connection::with(|connection| connection.end(&text));
+    let calls = p.counts.by_name().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
+    let ending = RankEnding { endings: p.job.endings(), calls };
+    connection::with(|connection| connection.end(&ending));
     p.call_done(Call::Finish);
 }

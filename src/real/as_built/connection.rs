@@ -23,10 +23,10 @@ use super::memory::{Area, ProcessTurn};
 use super::reader::BoxReader;
 use super::strands::RunningStrand;
 use super::watch::turn_changes;
-use super::wire::{OwnReply, OwnReplyKind, Received, waited_by};
+use super::wire::{OwnReply, OwnReplyKind, RankEnding, Received, waited_by};
 use super::writer::BoxWriter;
 use crate::mpi_api::{MpiProcess, payloads};
-use crate::process::{Interface, current};
+use crate::process::{CurrentCall, Interface, current};
 
 /// Size in bytes of the calls of a task at which they are passed to the simulator at the latest.
 const BATCH: u64 = 256 << 10;
@@ -52,8 +52,10 @@ pub struct Connection {
     pub(super) process: &'static MpiProcess,
     /// True while the rank exchanges messages with the simulator.
     pub(super) is_busy: bool,
-    /// Name of the last MPI function of the main thread that was written to the simulator.
-    function: &'static str,
+    /// Last call of the main thread that was written to the simulator.
+    announced: AnnouncedCall,
+    /// True if the simulator counts calls.
+    counts_calls: bool,
     free: Vec<RequestId>,
     requests: RequestId,
     pub(super) strands: HashMap<u32, RunningStrand>,
@@ -77,6 +79,14 @@ enum WrittenCall {
 pub(super) enum NextReply {
     Own(OwnReply),
     Other(Option<Arc<ThreadGate>>, OwnReply),
+}
+
+/// Function of a task to which its calls of the engine belong.
+#[derive(Clone, Copy, Default)]
+pub(super) struct AnnouncedCall {
+    function: &'static str,
+    /// Call of the function, if the simulator counts calls.
+    current: CurrentCall,
 }
 
 /// Calls `body` with the connection of this process.
@@ -113,7 +123,8 @@ pub fn connect(area: Area, process: &'static MpiProcess, ahead: Option<Ahead>) -
         ahead,
         process,
         is_busy: false,
-        function: "",
+        announced: AnnouncedCall::default(),
+        counts_calls: false,
         free: Vec::new(),
         requests: 0,
         strands: HashMap::new(),
@@ -121,7 +132,12 @@ pub fn connect(area: Area, process: &'static MpiProcess, ahead: Option<Ahead>) -
         has_ended: false,
     };
     CONNECTION.store(Box::leak(Box::new(connection)), Ordering::Release);
-    pass(process, RankTask::Main)
+    let reply = pass(process, RankTask::Main);
+    connected(|connection| {
+        connection.counts_calls = connection.area.control().counts_calls.load(Ordering::Relaxed);
+        process.counts.is_wanted.set(connection.counts_calls);
+    });
+    reply
 }
 
 /// Returns true for calls after which the rank continues without a reply.
@@ -145,32 +161,37 @@ impl Connection {
         self.ahead.as_ref().map_or(length >= BATCH, |ahead| ahead.is_due(length))
     }
 
-    fn function_of(&mut self, task: RankTask) -> &mut &'static str {
+    fn announced_of(&mut self, task: RankTask) -> &mut AnnouncedCall {
         match task {
-            RankTask::Main => &mut self.function,
-            RankTask::Thread(number) => &mut self.strands.entry(number).or_default().function,
+            RankTask::Main => &mut self.announced,
+            RankTask::Thread(number) => &mut self.strands.entry(number).or_default().announced,
         }
     }
 
-    /// Writes the function of `task`, if it has changed.
-    fn announce(&mut self, task: RankTask) {
+    /// Writes the function of `task`, if it has changed. Returns the former one.
+    fn announce(&mut self, task: RankTask) -> AnnouncedCall {
         let function = self.process.function.get();
-        let known = self.function_of(task);
-        if !std::ptr::eq(function, *known) {
-            *known = function;
+        let current = if self.counts_calls { self.process.current_call() } else { CurrentCall::default() };
+        let announced = self.announced_of(task);
+        let former = std::mem::replace(announced, AnnouncedCall { function, current });
+        if !std::ptr::eq(function, former.function) {
             self.calls_of(task).function(function);
         }
+        if current != former.current {
+            self.calls_of(task).new_call(current.is_profiled);
+        }
+        former
     }
 
     /// Writes a call of `task`, with its function.
     fn put(&mut self, task: RankTask, call: &mut Call) -> WrittenCall {
         let before = self.calls_of(task).length;
-        self.announce(task);
+        let former = self.announce(task);
         let starting = self.write(task, call);
         let calls = self.calls_of(task);
         if std::mem::take(&mut calls.is_full) {
             calls.length = before;
-            *self.function_of(task) = "";
+            *self.announced_of(task) = former;
             starting.into_iter().for_each(|id| self.release(id));
             return if before > 0 { WrittenCall::Full } else { WrittenCall::TooLong };
         }
@@ -354,7 +375,7 @@ impl Connection {
     }
 
     /// Writes the results of the rank.
-    pub fn end(&mut self, results: &[u8]) {
+    pub fn end(&mut self, results: &RankEnding) {
         self.outbox.ending(results);
         self.has_ended = true;
     }

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use mcpsim_core::rank::Call;
 
 use super::sync::{enlist, first, own_rank, resume, suspend, waits, withdraw};
-use super::tasks::{in_function, own_turn};
+use super::tasks::{in_openmp, own_turn};
 use super::threads;
 use crate::process::wall;
 
 /// Time in ns by which a caught call takes longer than a call.
 static COST: AtomicU64 = AtomicU64::new(0);
 
-/// Name of waits inside the OpenMP library in errors.
+/// Name of the ends of regions and tasks of OpenMP, and of waits that belong to no function of the OpenMP library.
 pub const OPENMP: &str = "OpenMP";
 
 /// A library of OpenMP.
@@ -202,7 +202,7 @@ unsafe fn futex([address, operation, value, a, b, c]: [i64; 6]) -> i64 {
 unsafe fn wait(address: usize, value: u32) -> i64 {
     // SAFETY: the caller passes the address of a number.
     let is_same = || unsafe { (*(address as *const AtomicU32)).load(Ordering::SeqCst) } == value;
-    in_function(own_rank(), OPENMP, |p| {
+    in_openmp(own_rank(), |p| {
         own_turn(p);
         if !is_same() {
             return -i64::from(libc::EAGAIN);
@@ -222,7 +222,7 @@ fn wake(address: usize, most: usize) -> i64 {
     if !waits(address) {
         return 0;
     }
-    in_function(own_rank(), OPENMP, |p| {
+    in_openmp(own_rank(), |p| {
         own_turn(p);
         let threads: Vec<_> = (0..most).map_while(|_| first(address)).collect();
         let count = threads.len();

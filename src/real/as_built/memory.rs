@@ -22,7 +22,7 @@ pub const FILE: &str = "MCPSIM_SHARED_FILE";
 /// Environment variable with the rank.
 pub const RANK: &str = "MCPSIM_SHARED_RANK";
 /// First word of the shared file. It changes with the layout of the file and of the messages in it.
-const MARK: u64 = 0x6d63_7073_696d_0003;
+const MARK: u64 = 0x6d63_7073_696d_0004;
 const PAGE: u64 = 4096;
 /// Greatest size in bytes of a box of an area.
 const MOST_ROOM: u64 = 4 << 30;
@@ -125,6 +125,8 @@ pub struct Control {
     pub answered: AtomicU64,
     /// True if the inbox of a rank that runs ahead contains a message that the process has not read.
     pub is_asked: AtomicBool,
+    /// True if the simulator counts the calls of the rank, at its first reply.
+    pub counts_calls: AtomicBool,
     /// State of the box of early messages.
     pub(super) early: EarlyControl,
 }

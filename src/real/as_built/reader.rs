@@ -156,11 +156,12 @@ impl BoxReader {
                 let count = self.count();
                 FromRank::Answers((0..count).map(|_| self.message()).collect())
             }
-            104 => FromRank::Ending(self.sequence()),
+            104 => FromRank::Ending(self.value()),
             105 => {
                 let count = self.count();
                 FromRank::Matched((0..count).map(|_| self.u64()).collect())
             }
+            106 => FromRank::NewCall(self.u8() != 0),
             kind => FromRank::Call(self.call(kind, name)),
         };
         Some(if self.is_damaged { FromRank::Damaged } else { message })

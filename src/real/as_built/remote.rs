@@ -16,7 +16,7 @@ use super::reader::BoxReader;
 use super::wire::{FromRank, ToRank};
 use super::writer::BoxWriter;
 use crate::mpi_api::payloads;
-use crate::process::{Endings, Job};
+use crate::process::Job;
 
 /// Interval of the checks that the process still exists.
 const LOOK: Duration = Duration::from_millis(20);
@@ -246,7 +246,23 @@ pub struct RemoteProgram {
     /// The rank's identifier of the request that the current call starts.
     starting: Option<RequestId>,
     function: &'static str,
+    counted: CountedCall,
+    /// Number of calls by function, after the end of a rank whose calls are counted.
+    calls: Vec<(&'static str, u64)>,
     has_begun: bool,
+}
+
+/// Number of the current call of a task whose calls are counted.
+#[derive(Clone, Copy, Default)]
+struct CountedCall {
+    number: u64,
+    is_profiled: bool,
+}
+
+impl CountedCall {
+    fn begin(&mut self, is_profiled: bool) {
+        *self = CountedCall { number: self.number + 1, is_profiled };
+    }
 }
 
 fn lock(link: &Mutex<RankLink>) -> MutexGuard<'_, RankLink> {
@@ -258,7 +274,15 @@ impl RemoteProgram {
     pub(super) fn new(rank: Rank, area: Area, processes: Arc<RankProcesses>, job: Arc<Job>, is_ahead: bool) -> Self {
         let reader = BoxReader::new(area.outbox(), 0, 0);
         let link = RankLink { rank, area, reader, processes, names: Vec::new(), is_ahead, lost: None };
-        RemoteProgram { link: Arc::new(Mutex::new(link)), job, starting: None, function: "", has_begun: false }
+        RemoteProgram {
+            link: Arc::new(Mutex::new(link)),
+            job,
+            starting: None,
+            function: "",
+            counted: CountedCall::default(),
+            calls: Vec::new(),
+            has_begun: false,
+        }
     }
 }
 
@@ -292,10 +316,11 @@ impl Program for RemoteProgram {
                     return Call::Start(RemoteStrand::boxed(&shared, number, self.function, thread));
                 }
                 Some(FromRank::Call(call)) => return link.translated(call),
-                Some(FromRank::Ending(text)) => match postcard::from_bytes::<Endings>(&text) {
-                    Ok(endings) => self.job.add_endings(endings),
-                    Err(_) => link.damaged(),
-                },
+                Some(FromRank::NewCall(is_profiled)) => self.counted.begin(is_profiled),
+                Some(FromRank::Ending(ending)) => {
+                    self.calls = ending.calls.iter().map(|(name, calls)| (static_name(name), *calls)).collect();
+                    self.job.add_endings(ending.endings);
+                }
                 Some(FromRank::Answers(_) | FromRank::Damaged) => link.damaged(),
                 None if link.lost.is_some() => return link.failure(self.function),
                 None if link.has_further_calls() => {}
@@ -343,6 +368,22 @@ impl Describe for RemoteProgram {
     fn position(&self) -> Option<String> {
         self.call_name().map(str::to_owned)
     }
+
+    fn count_calls(&mut self, _by_place: bool) {
+        lock(&self.link).area.control().counts_calls.store(true, Ordering::Relaxed);
+    }
+
+    fn entry(&self) -> Option<u64> {
+        Some(self.counted.number)
+    }
+
+    fn calls_made(&self) -> Vec<(&'static str, u64)> {
+        self.calls.clone()
+    }
+
+    fn is_profiled(&self) -> bool {
+        self.counted.is_profiled
+    }
 }
 
 /// A strand of a rank in a process of its own.
@@ -351,6 +392,7 @@ struct RemoteStrand {
     number: u32,
     /// The function in which the strand is.
     name: &'static str,
+    counted: CountedCall,
     /// Number of the thread that the strand is, or 0.
     thread: u32,
     /// The rank's identifier of the request that the current call starts.
@@ -361,7 +403,15 @@ struct RemoteStrand {
 
 impl RemoteStrand {
     fn boxed(link: &Arc<Mutex<RankLink>>, number: u32, name: &'static str, thread: u32) -> Box<dyn Program> {
-        Box::new(RemoteStrand { link: link.clone(), number, name, thread, starting: None, ahead: VecDeque::new() })
+        Box::new(RemoteStrand {
+            link: link.clone(),
+            number,
+            name,
+            counted: CountedCall::default(),
+            thread,
+            starting: None,
+            ahead: VecDeque::new(),
+        })
     }
 }
 
@@ -373,6 +423,7 @@ impl Program for RemoteStrand {
         loop {
             match self.ahead.pop_front() {
                 Some(FromRank::Function(name)) => self.name = static_name(&name),
+                Some(FromRank::NewCall(is_profiled)) => self.counted.begin(is_profiled),
                 Some(FromRank::Call(call)) => return link.translated(call),
                 Some(FromRank::Starts(id, call)) => {
                     self.starting = Some(id);
@@ -411,6 +462,14 @@ impl Describe for RemoteStrand {
 
     fn thread(&self) -> Option<u32> {
         Some(self.thread).filter(|&thread| thread > 0)
+    }
+
+    fn entry(&self) -> Option<u64> {
+        Some(self.counted.number)
+    }
+
+    fn is_profiled(&self) -> bool {
+        self.counted.is_profiled
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use mcpsim_core::rank::{Call, Program, RequestId, Requests};
 
 use super::ahead::EarlyWait;
-use super::connection::{Connection, NextReply, RankTask};
+use super::connection::{AnnouncedCall, Connection, NextReply, RankTask};
 use super::gate::{self, ThreadGate};
 use super::wire::{OwnReply, OwnReplyKind, waited_by};
 use crate::process::run_as;
@@ -18,8 +18,8 @@ pub(super) struct RunningStrand {
     pub(super) program: Option<Box<dyn Program>>,
     /// The point at which the thread waits, if the strand is a thread.
     pub(super) gate: Option<Arc<ThreadGate>>,
-    /// Name of the last function of the thread that was written to the simulator.
-    pub(super) function: &'static str,
+    /// Last call of the thread that was written to the simulator.
+    pub(super) announced: AnnouncedCall,
     /// Request that the strand's current call starts.
     pub(super) starting: Option<RequestId>,
     /// Requests of the strand's current call, and whether the call completes all of them.

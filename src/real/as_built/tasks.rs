@@ -198,6 +198,22 @@ fn rank_of_thread() -> Option<&'static MpiProcess> {
 pub fn in_function<T>(p: &MpiProcess, name: &'static str, body: impl FnOnce(&MpiProcess) -> T) -> T {
     p.pause_timer();
     p.function.set(name);
+    p.counts.enter(name);
+    outside_code(p, body)
+}
+
+/// Runs `body` as a wait of the OpenMP library, which belongs to the function of the library that the current thread has
+/// called last.
+pub fn in_openmp<T>(p: &MpiProcess, body: impl FnOnce(&MpiProcess) -> T) -> T {
+    let last = p.function.get();
+    if last != futex::OPENMP && !last.starts_with("GOMP_") && !last.starts_with("omp_") {
+        return in_function(p, futex::OPENMP, body);
+    }
+    p.pause_timer();
+    outside_code(p, body)
+}
+
+fn outside_code<T>(p: &MpiProcess, body: impl FnOnce(&MpiProcess) -> T) -> T {
     let outer = p.here.replace(crate::process::unwind::here());
     let result = body(p);
     p.here.set(outer);
@@ -213,9 +229,9 @@ pub fn join(p: &MpiProcess, id: usize) {
     }
 }
 
-/// Waits until no other thread of the rank is at an earlier virtual time.
-pub fn keep_order(p: &MpiProcess) {
-    in_function(p, futex::OPENMP, own_turn);
+/// Waits in the function `name` until no other thread of the rank is at an earlier virtual time.
+pub fn keep_order(p: &MpiProcess, name: &'static str) {
+    in_function(p, name, own_turn);
 }
 
 /// Number of successive functions of a thread without any cost that the thread executes at one point in time.

@@ -2,13 +2,14 @@
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use mcpsim_core::units::{SimSpan, SimTime};
 
 use super::fork::preloaded;
+use super::futex::OPENMP;
 use super::tasks;
 use crate::mpi_api::MpiProcess;
 use crate::process::{current, team};
@@ -103,7 +104,7 @@ struct ThreadHooks {
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
     region: extern "C" fn(),
-    order: extern "C" fn() -> bool,
+    order: extern "C" fn(*const c_char) -> bool,
 }
 
 static HOOKS: ThreadHooks = ThreadHooks { created, started, begun, finishes, ended, joins, joined, region, order };
@@ -231,11 +232,22 @@ extern "C" fn region() {
     }
 }
 
-/// Handles a function of OpenMP that threads enter in the order of virtual time. Returns false if the current thread is
-/// in an MPI function.
-extern "C" fn order() -> bool {
+/// Handles the function `name` of OpenMP, which threads with clocks of their own enter in the order of virtual time.
+/// Returns false if such threads cannot run, because the current thread is in an MPI function.
+extern "C" fn order(name: *const c_char) -> bool {
+    // SAFETY: the preloaded library passes static texts that end with a zero byte.
+    let name = || unsafe { CStr::from_ptr(name) }.to_str().unwrap_or(OPENMP);
+    if !tasks::is_managed() {
+        if let Some(p) = current()
+            && p.counts.is_wanted.get()
+            && runs_program()
+        {
+            p.counts.add(name());
+        }
+        return true;
+    }
     match rank() {
-        Some(p) if runs_program() => tasks::keep_order(p),
+        Some(p) if runs_program() => tasks::keep_order(p, name()),
         _ => return !current().is_some_and(|p| p.in_call()),
     }
     true

@@ -3,12 +3,18 @@
 
 use mcpsim_core::rank::{Call, Completion, Message, Reply, ReplyKind, RequestId, Requests, Served};
 use mcpsim_core::units::SimTime;
+use serde::{Deserialize, Serialize};
+
+use crate::process::Endings;
 
 /// Message of the process of a rank.
 #[derive(Debug)]
 pub enum FromRank {
     /// The rank has called the MPI function with this name. The following calls belong to this function.
     Function(String),
+    /// The following calls belong to a new call of the function, or to the program's code outside of functions. The
+    /// value is true if the call is in the profile.
+    NewCall(bool),
     /// A call that starts a request. The number is the rank's identifier of the request.
     Starts(RequestId, Call),
     /// A call that starts a strand and a request, with the numbers of both, and the number of the thread or 0.
@@ -20,9 +26,18 @@ pub enum FromRank {
     /// Sequence numbers of the early messages that the rank's last wait has matched.
     Matched(Vec<u64>),
     /// The rank's results. The next call is `Finish` or `Fail`.
-    Ending(Vec<u8>),
+    Ending(Box<RankEnding>),
     /// The content of the outbox is not a message.
     Damaged,
+}
+
+/// Results of a rank.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct RankEnding {
+    /// Results for the report of the run.
+    pub endings: Endings,
+    /// Number of calls by function, if the simulator counts calls.
+    pub calls: Vec<(String, u64)>,
 }
 
 /// Message of the simulator to the process of a rank.

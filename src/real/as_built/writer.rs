@@ -8,7 +8,7 @@ use mcpsim_core::rank::{
 use mcpsim_core::units::SimTime;
 use serde::Serialize;
 
-use super::wire::ToRank;
+use super::wire::{RankEnding, ToRank};
 
 /// Writes values to a box. A write beyond the end of the box sets `is_full` and has no other effect.
 pub struct BoxWriter {
@@ -107,6 +107,12 @@ impl BoxWriter {
         self.sequence(name.as_bytes());
     }
 
+    /// Announces that the following calls belong to a new call of the function, or to no function.
+    pub fn new_call(&mut self, is_profiled: bool) {
+        self.u8(106);
+        self.u8(is_profiled.into());
+    }
+
     /// Announces that the next call starts the request `id`.
     pub fn starts(&mut self, id: RequestId) {
         self.u8(101);
@@ -145,9 +151,9 @@ impl BoxWriter {
     }
 
     /// Writes the rank's results.
-    pub fn ending(&mut self, ending: &[u8]) {
+    pub fn ending(&mut self, ending: &RankEnding) {
         self.u8(104);
-        self.sequence(ending);
+        self.value(ending);
     }
 
     /// Writes a call other than [`Call::Start`].

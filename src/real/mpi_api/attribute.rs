@@ -169,7 +169,7 @@ impl MpiProcess {
     pub fn call_back<R>(&self, function: impl FnOnce() -> R) -> R {
         let name = self.function.get();
         self.start_timer();
-        let result = function();
+        let result = self.counts.within(function);
         self.function.set(name);
         result
     }

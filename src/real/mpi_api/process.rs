@@ -163,7 +163,7 @@ pub fn enter<'a>(name: &'static str) -> &'a MpiProcess {
     let Some(process) = (unsafe { current_as::<MpiProcess>() }) else { no_rank(name) };
     process.function.set(name);
     process.counts.enter(name);
-    if process.counts.is_wanted.get() {
+    if process.counts.has_paths.get() {
         process.tree.begin_mpi(name, process.reached());
     }
     process.given.set(None);

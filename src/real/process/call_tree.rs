@@ -156,7 +156,7 @@ fn function_name(p: &Process, address: usize) -> String {
 
 /// Calls `record` with the call paths and the present time of the rank, whose timer stands still meanwhile.
 fn with_tree(record: impl FnOnce(&mut PathTree, SimTime)) {
-    let Some(p) = current().filter(|p| p.counts.is_wanted.get() && !p.tree.is_in_mpi()) else { return };
+    let Some(p) = current().filter(|p| p.counts.has_paths.get() && !p.tree.is_in_mpi()) else { return };
     p.pause_timer();
     record(&mut p.tree.paths.borrow_mut(), p.reached());
     p.start_timer();

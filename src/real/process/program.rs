@@ -20,6 +20,9 @@ use mcpsim_core::rank::{
 };
 use mcpsim_core::units::SimSpan;
 
+/// Number of the program's code outside of functions among the calls of a rank.
+const OWN_CODE: u64 = u64::MAX;
+
 /// A rank that runs a compiled program. `I` provides the MPI functions.
 pub struct RealProgram<I: Interface> {
     /// Fiber that runs the rank's code. The fiber is `None` before the start of the rank and after a normal end.
@@ -184,21 +187,19 @@ impl<I: Interface> Describe for RealProgram<I> {
     fn count_calls(&mut self, by_place: bool) {
         self.process.counts.is_wanted.set(true);
         self.process.counts.by_place.set(by_place);
+        self.process.counts.has_paths.set(true);
     }
 
     fn entry(&self) -> Option<u64> {
-        Some(self.process.counts.entries.get())
+        Some(self.process.current_call().number.unwrap_or(OWN_CODE))
     }
 
     fn calls_made(&self) -> Vec<(&'static str, u64)> {
-        let mut made: Vec<(&'static str, u64)> =
-            self.process.counts.made.borrow().iter().map(|(name, made)| (*name, *made)).collect();
-        made.sort_unstable();
-        made
+        self.process.counts.by_name()
     }
 
     fn is_profiled(&self) -> bool {
-        !self.process.counts.is_off.get()
+        self.process.current_call().is_profiled
     }
 
     fn record_collectives(&mut self) {
@@ -264,7 +265,7 @@ pub fn end(p: &Process, code: c_int) -> Call {
 /// Ends a rank without running the program's exit handlers.
 pub fn leave(p: &Process, code: c_int) -> Call {
     clib::flush(p);
-    if p.counts.is_wanted.get() {
+    if p.counts.has_paths.get() {
         p.job.add_paths(p.tree.take(p, p.reached()));
     }
     if let Some(kept) = &p.runtime

@@ -24,6 +24,7 @@ pub struct TaskContext {
     function: &'static str,
     here: [usize; 3],
     came_with: [usize; 5],
+    call: u64,
     polls: Polls,
     own_stack: (usize, usize),
     used: Option<SimSpan>,
@@ -36,6 +37,7 @@ impl Default for TaskContext {
             function: "",
             here: [0; 3],
             came_with: [0; 5],
+            call: 0,
             polls: Polls::default(),
             own_stack: (0, 0),
             used: None,
@@ -78,6 +80,7 @@ impl Process {
         other.function = self.function.replace(other.function);
         other.here = self.here.replace(other.here);
         other.came_with = self.came_with.replace(other.came_with);
+        other.call = self.counts.current.replace(other.call);
         other.polls = self.polls.replace(other.polls);
         other.own_stack = self.own_stack.replace(other.own_stack);
         std::mem::swap(&mut self.cores.borrow_mut().used, &mut other.used);

@@ -97,7 +97,8 @@ function byFunction(all) {
 }
 function functions(run) {
   if (!run.functions) return;
-  const whole = run.predicted_ps * run.ranks, all = byFunction(run.functions), content = [];
+  const alive = (run.per_thread || []).reduce((sum, thread) => sum + thread.end_ps - thread.start_ps, 0);
+  const whole = run.predicted_ps * run.ranks + alive, all = byFunction(run.functions), content = [];
   const cells = all.map(one => [one.function, grouped(one.calls), bytes(one.bytes), time(one.time_ps),
     time(one.calls ? Math.round(one.time_ps / one.calls) : 0), time(one.least_ps), time(one.most_ps),
     percent(one.time_ps, whole)]);
