@@ -268,7 +268,8 @@ pub struct HostUse {
     pub workers: u32,
     /// Number of host processes.
     pub processes: u32,
-    /// Sum of the greatest resident set sizes of the host processes in bytes.
+    /// Sum of the greatest resident set sizes of the host processes in bytes; 0 if unknown, for example with folded
+    /// memory, whose pages the system counts once per block.
     pub peak_rss_bytes: u64,
     /// Name of the host's processor, if the host timed the program's code and the machine states no `scale_factor`: the
     /// prediction then assumes that target cores are as fast as host cores.

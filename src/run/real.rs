@@ -194,6 +194,9 @@ pub(super) fn conclude(outcome: &mut Outcome, endings: &Endings, checks: Checks)
         let (codes, unfinalised) = (endings.codes.iter().copied().collect(), endings.unfinalised.clone());
         let (shared_libraries, folded_memory) = (endings.shared.clone(), endings.folded);
         let modelled_kernels = endings.kernels.clone();
+        if folded_memory.is_some() {
+            outcome.host.peak_rss_bytes = 0;
+        }
         outcome.program = Some(Box::new(ProgramEnd {
             exit_code,
             codes,

@@ -28,6 +28,7 @@ fn folded_blocks_have_common_pages_and_messages_take_the_same_time() {
             let (said, json) = ran(&program, &options, arguments);
             assert_eq!(said.matches(": 0 mistakes").count(), 2, "{options}: {said}");
             assert_eq!(said.matches(&format!("marked blocks {marked}")).count(), 2, "{options}: {said}");
+            assert_eq!(json["host"]["peak_rss_bytes"] == 0, share != "none", "{options}");
             let folded = &json["program"]["folded_memory"];
             // Each rank has two marked blocks of 1000 bytes. With the option, four blocks of 3 MiB exist while `realloc`
             // replaces one of them by a block of 9 MiB, which maps 16 MiB.
@@ -68,6 +69,7 @@ fn arrays_larger_than_the_host_can_be_folded() {
     let ran = real::limited(&command);
     assert_eq!(ran.code, Some(0), "{}", real::told(&line, &ran));
     let json: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(json["host"]["peak_rss_bytes"], 0);
     let folded = &json["program"]["folded_memory"];
     assert_eq!((&folded["bytes"], &folded["host_bytes"]), (&(1u64 << 36).into(), &(64 << 20).into()));
 }
