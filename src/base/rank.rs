@@ -21,9 +21,9 @@ pub use ahead::{CARRIED, Doorbell, EarlyMessage, Mailbox, Mailboxes, ReceiveId, 
 pub use ask::{Immediate, Simulator};
 pub use buffer::{Buffer, DataBlock, MemoryBlock};
 pub use call::{
-    COMPLETE, Call, CollectiveEntry, Completion, Context, FailureKind, Message, Pattern, Payload, Program,
+    COMPLETE, Call, CollectiveEntry, Completion, Context, FailureKind, Message, ObjectUse, Pattern, Payload, Program,
     ProgramError, Rank, Reply, ReplyKind, RequestId, Requests, SERVICE, SendMode, Served, Source, THREAD_WAIT, Tag,
-    TagPattern, Which, lock_holder, lock_wait, thread_wait,
+    TagPattern, ThreadMark, UNCOUNTED_BLOCK, Which, lock_holder, lock_wait, thread_wait,
 };
 pub use data::{Data, Loan};
 pub use describe::{CallSite, Called, Describe};

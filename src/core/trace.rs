@@ -23,6 +23,8 @@
 //! | waitany | a wait for the request that completed |
 //! | cancel | the cancellation of a receive that matches nothing, or an empty test |
 //! | idle | an idle call |
+//! | wait of a thread, ended by another thread | a wait with a number, and a wake with the same number |
+//! | use of a lock, a barrier or OpenMP | numbers of this use and of the use that it follows |
 //! | a collective | the call: the machine of the replay chooses the algorithm |
 //! | answers to served messages | for each sender, the answers to its n-th message |
 //!
@@ -35,7 +37,7 @@
 //! replay then waits for the send in the operation in which the program waited for the send, or at the end if the
 //! program never waited.
 //!
-//! # Format, version 7
+//! # Format, version 8
 //!
 //! `MCPSIM`, 0, `T`; the version (4 bytes); the length of the body and its checksum (8 bytes each), little-endian;
 //! the body. The checksum is 64-bit FNV-1a over words of 8 bytes, and over the remaining bytes one by one. In the
@@ -56,11 +58,13 @@
 //! The length of a block of computing is stored as twice its nanoseconds, or as twice its picoseconds plus one. If a
 //! task has too many different peers, sizes or lengths of computing, further values are stored in the task's lists
 //! instead of in the task's operations. Version 5 added blocks of work that share memory bandwidth over time, version 6
-//! added time without computing in timed code, and version 7 added identifiers of message buffers.
+//! added time without computing in timed code, version 7 added identifiers of message buffers, and version 8 added
+//! threads that wait for each other.
 
 mod bytes;
 mod called;
 mod code;
+mod cores;
 mod count;
 mod describe;
 mod fold;
@@ -90,7 +94,7 @@ pub use replay::{Replay, ReplayMachine, ReplayedRun};
 /// First bytes of a trace file.
 const MAGIC: &[u8; 8] = b"MCPSIM\x00T";
 /// Version of the trace format.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// First version of the trace format that stores collectives as calls. Older versions store the messages of
 /// collectives.
 const WITH_CALLS: u32 = 4;

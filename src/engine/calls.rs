@@ -269,12 +269,12 @@ impl CallTurn<'_, '_> {
             Call::Leave => {
                 let control = target.control(task);
                 if control.collective.take().is_some() {
-                    let (since, kind) = control.entered;
-                    let span = control.clock.since(since);
-                    lp.statistics.collectives_of(target.rank).leave(kind, span);
+                    let ((since, kind), clock) = (control.entered, control.clock);
+                    lp.statistics.collectives_of(target.rank).leave(kind, clock.since(since));
                 }
                 Some(Answer::Done)
             }
+            Call::Mark(_) => Some(Answer::Done),
             last_of_turn => self.make_last(std::mem::replace(last_of_turn, Call::Yield)),
         };
         match proceeds {

@@ -33,7 +33,7 @@ fn a_trace_is_shown() {
         ran.stdout
     };
     let info = shown("trace info pair.trace");
-    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 7\n  on           default (2, 1, 1), model mcpsim\n  \
+    let start = "pair: 2 ranks\n\n  recorded by  mcpsim 0.1.0, format 8\n  on           default (2, 1, 1), model mcpsim\n  \
                  seed         5\n  blocks       of stated length\n  calls        42\n  messages     20, 1280 B\n  \
                  collectives  2, as calls: a replay's library decides their messages\n  \
                  computing    20.00 us, all ranks together\n";

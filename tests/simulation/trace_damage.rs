@@ -93,7 +93,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 /// Returns a trace file with this body, and with a valid length and checksum.
 fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
-    file.extend(7u32.to_le_bytes());
+    file.extend(8u32.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
     file.extend(checksum(body).to_le_bytes());
     file.extend(body);
@@ -148,7 +148,7 @@ fn a_file_that_ends_too_soon_or_too_late_says_so() {
 fn another_version_is_told() {
     let mut other = everything();
     other[8] = 9;
-    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 7");
+    assert_eq!(error(&other), "version 9 of the format: this mcpsim reads versions 2 to 8");
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl RunAhead {
         self.state = match &mut call {
             &mut Call::Compute(SimSpan::ZERO) => AheadState::Engine(AheadWait::Nothing),
             Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => AheadState::Done,
-            Call::Enter(_) | Call::Leave | Call::Yield => AheadState::Done,
+            Call::Enter(_) | Call::Leave | Call::Mark(_) | Call::Yield => AheadState::Done,
             Call::Send(message) => {
                 self.send(message);
                 AheadState::Done

@@ -211,12 +211,41 @@ pub enum Call {
     Enter(CollectiveEntry),
     /// Ends the collective that [`Call::Enter`] began. → `Done`
     Leave,
+    /// States what the rank's threads do. The call has no effect on the run; recorders of traces use it. → `Done`
+    Mark(ThreadMark),
     /// Has no effect on virtual time; the engine can check its limits and execute other ranks. → `Done`
     Yield,
     /// Ends the program. The simulator does not answer this call.
     Finish,
     /// Ends the run with this error, because the program cannot continue. The simulator does not answer this call.
     Fail(Box<ProgramError>),
+}
+
+/// Longest block that needs no core while the rank has a core for each of its threads. Such a block needs fewer calls.
+pub const UNCOUNTED_BLOCK: SimSpan = SimSpan::from_us(100);
+
+/// Statement about the threads of a rank that have clocks of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadMark {
+    /// A further thread shares the cores of the rank from now on.
+    Shares,
+    /// Begin and end of calls by which the thread takes or releases a core. Between them the thread may compute one block.
+    Cores(bool),
+    /// The next call is a time in which the thread needs no core.
+    Sleeps,
+    /// The thread uses the object with this number, such as a lock, at its own virtual time.
+    Uses(u64, ObjectUse),
+}
+
+/// Use of an object by a thread. The order of uses of an object is part of a recorded run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectUse {
+    /// The thread gets the object after the last release.
+    Acquire,
+    /// The thread releases the object.
+    Release,
+    /// The thread uses the object after the last use by any thread.
+    Next,
 }
 
 /// A collective that a task (the program of a rank or of a strand) enters.

@@ -118,7 +118,7 @@ fn own_name(call: &Call) -> Option<&'static str> {
         Call::Enter(entry) => entry.name,
         Call::Start(_) => "start",
         Call::Compute(_) | Call::Work(_) | Call::Code(_) | Call::Data(_) => return None,
-        Call::Idle(_) | Call::Leave | Call::Yield | Call::Finish | Call::Fail(_) => return None,
+        Call::Idle(_) | Call::Leave | Call::Mark(_) | Call::Yield | Call::Finish | Call::Fail(_) => return None,
     })
 }
 

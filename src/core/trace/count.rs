@@ -132,7 +132,10 @@ impl Trace {
     fn strands(&self, task: &Task) -> impl Iterator<Item = usize> {
         let mut range = task.late.clone();
         let late = std::iter::from_fn(move || late::next(&self.bytes, &mut range));
-        late.filter_map(|late| if let LateValue::Strand(task, _) = late { Some(task as usize) } else { None })
+        late.filter_map(|late| match late {
+            LateValue::Strand(task, _) | LateValue::Thread(task, _) => Some(task as usize),
+            _ => None,
+        })
     }
 }
 

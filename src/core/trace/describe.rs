@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::count::OperationCounts;
 use super::read::Trace;
 use crate::rank::{
-    COMPLETE, Call, DataBlock, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, SendMode, Source,
-    TagPattern,
+    COMPLETE, Call, DataBlock, MemoryBlock, Message, Pattern, Program, Rank, Reply, ReplyKind, SERVICE, SendMode,
+    Source, TagPattern,
 };
 use crate::units::{Bytes, SimSpan, SimTime};
 
@@ -123,6 +123,7 @@ fn described(call: &Call, next: u32) -> String {
         Call::Recv(pattern) => format!("recv {}", received(pattern)),
         Call::Exchange(message, pattern) => format!("sendrecv {}, {}", sent(message), received(pattern)),
         Call::Isend(message) => format!("isend #{next} {}", sent(message)),
+        Call::Irecv(pattern) if pattern.context == SERVICE => format!("irecv #{next} of another thread"),
         Call::Irecv(pattern) => format!("irecv #{next} {}", received(pattern)),
         Call::WaitAll(all) | Call::Complete(all) => format!("wait {}", requests(all)),
         Call::WaitAny(all) => format!("waitany {}", requests(all)),
@@ -138,6 +139,7 @@ fn described(call: &Call, next: u32) -> String {
         Call::Enter(entry) if entry.bytes > Bytes::ZERO => format!("enter {}, {}", entry.name, entry.bytes),
         Call::Enter(entry) => format!("enter {}", entry.name),
         Call::Leave => "leave".to_owned(),
+        Call::Mark(_) => "mark of a thread".to_owned(),
         Call::Yield => "yield".to_owned(),
         Call::Finish => "finish".to_owned(),
         Call::Fail(error) => format!("fail: {}", error.what),

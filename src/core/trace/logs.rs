@@ -33,7 +33,6 @@
 
 mod beginning;
 mod call;
-mod cores;
 mod cursor;
 mod describe;
 mod function;
@@ -44,6 +43,7 @@ mod program;
 mod rank_log;
 mod resolve;
 mod threads;
+mod turns;
 
 pub use call::{LogCall, MessageEnd, NeighbourCall, NewComm, SizesOf};
 pub use cursor::LoggedCall;
@@ -56,12 +56,13 @@ pub use rank_log::LogInfo;
 
 use std::sync::{Arc, Mutex};
 
+use super::cores::ReplayedCores;
 use super::{Machine, TraceError};
 use crate::rank::Program;
-use cores::{ReplayedCores, ThreadOnCores};
 use cursor::{LogCursor, of_rank};
 use rank_log::RankLog;
 use resolve::ResolvedLog;
+use turns::ThreadOnCores;
 
 /// First bytes of a file with the log of one rank.
 const LOG: &[u8; 8] = b"MCPSIM\x00L";
@@ -125,8 +126,11 @@ impl Logs {
     pub fn program(&self, rank: u32, machine: &Machine, factor: f64) -> Box<dyn Program> {
         let (log, resolved) = (self.ranks[rank as usize].clone(), self.resolved[rank as usize].clone());
         let is_crowded = self.threads(rank) > machine.cores;
-        let cores = || ReplayedCores::new(rank, machine.cores, machine.platform.core.time_slice);
-        let cores = is_crowded.then(|| Arc::new(Mutex::new(cores())));
+        let cores = is_crowded.then(|| {
+            let mut cores = ReplayedCores::new(rank, machine.cores, machine.platform.core.time_slice);
+            cores.add_threads(self.threads(rank));
+            Arc::new(Mutex::new(cores))
+        });
         let program = LogProgram::new(log, resolved, machine.clone(), (factor, cores.clone()));
         match cores {
             Some(cores) => Box::new(ThreadOnCores::new(program, cores)),

@@ -152,6 +152,14 @@ pub(super) enum TraceOp {
     Called(Box<CalledOp>),
     Leave,
     Yield,
+    /// A further thread shares the cores of the rank from now on. The program makes no call for this operation.
+    Share,
+    /// Posts the receive by which the thread waits for another thread, which reaches the point of the next late value.
+    Await(u32),
+    /// The thread reaches the point of the next late value.
+    Reach,
+    /// The thread continues after the point of the next late value.
+    Follow,
     /// Sets the message buffers of the next send and of the next receive of the task. The program makes no call for
     /// this operation.
     Buffers(Buffer, Buffer),
@@ -165,7 +173,20 @@ impl TraceOp {
     /// Whether the program makes a call for the operation. Other operations only change the base of tags or the message
     /// buffers of the task.
     pub fn is_call(&self) -> bool {
-        !matches!(self, TraceOp::Buffers(..) | TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_))
+        !matches!(
+            self,
+            TraceOp::Buffers(..)
+                | TraceOp::TagsPointToPoint(_)
+                | TraceOp::TagsCollective(_)
+                | TraceOp::Share
+                | TraceOp::Reach
+                | TraceOp::Follow
+        )
+    }
+
+    /// Whether the operation belongs to threads with clocks of their own.
+    pub fn is_of_threads(&self) -> bool {
+        matches!(self, TraceOp::Share | TraceOp::Await(_) | TraceOp::Reach | TraceOp::Follow)
     }
 
     /// Number of calls and messages of this operation.
@@ -177,7 +198,9 @@ impl TraceOp {
         };
         let receives =
             matches!(self, TraceOp::Recv(_) | TraceOp::Exchange(_) | TraceOp::Irecv(..) | TraceOp::IrecvLate { .. });
-        SequenceAmount { calls: self.is_call().into(), sends: sends.into(), receives: receives.into() }
+        // The list of late values bounds the number of points.
+        let is_bounded = self.is_call() || matches!(self, TraceOp::Reach | TraceOp::Follow);
+        SequenceAmount { calls: is_bounded.into(), sends: sends.into(), receives: receives.into() }
     }
 
     /// Word for the operation in the output of `mcpsim trace`.
@@ -203,6 +226,8 @@ impl TraceOp {
             TraceOp::Called(_) => "collective",
             TraceOp::Leave => "leave",
             TraceOp::Yield => "yield",
+            TraceOp::Await(_) => "thread wait",
+            TraceOp::Share | TraceOp::Reach | TraceOp::Follow => "threads",
             TraceOp::Buffers(..) => "buffers",
             TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_) => "tags",
         }
@@ -303,6 +328,13 @@ impl TraceOp {
             }
             TraceOp::Leave => kind(18),
             TraceOp::Yield => kind(19),
+            TraceOp::Share => kind(30),
+            TraceOp::Await(slot) => {
+                kind(31);
+                put(out, (*slot).into());
+            }
+            TraceOp::Reach => kind(32),
+            TraceOp::Follow => kind(33),
             TraceOp::TagsPointToPoint(step) => {
                 kind(20);
                 put(out, (*step).into());
@@ -377,7 +409,11 @@ impl TraceOp {
                 let mut buffer = || Ok(Buffer::from_word(reader.at_most(Buffer::MOST.into(), "a buffer")? as u32));
                 TraceOp::Buffers(buffer()?, buffer()?)
             }
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 29; found {kind}"))),
+            30 => TraceOp::Share,
+            31 => TraceOp::Await(slot(reader)?),
+            32 => TraceOp::Reach,
+            33 => TraceOp::Follow,
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 33; found {kind}"))),
         })
     }
 }

@@ -212,15 +212,26 @@ fn check_late(
     for (number, task) in tasks.iter().enumerate() {
         let mut range = task.late.clone();
         let mut amount = codes[task.code as usize];
+        let mut point = 0u32;
         while !range.is_empty() {
             let start = range.start;
             let wrong = |what: &str| TraceError::damaged(format!("tasks, byte {start}: {what}"));
             match late::next(bytes, &mut range).ok_or_else(|| wrong("expected a late value"))? {
                 LateValue::Got(peer, _) if peer >= ranks => return Err(wrong("a peer is no rank")),
-                LateValue::Strand(strand, _) if strand as usize >= number => {
+                LateValue::Strand(strand, _) | LateValue::Thread(strand, _) if strand as usize >= number => {
                     return Err(wrong("a strand is no earlier task"));
                 }
-                LateValue::Strand(strand, _) => amount = amount.plus(amounts[strand as usize]),
+                LateValue::Thread(_, 0) => return Err(wrong("a thread has the number 0")),
+                LateValue::Point(step) => {
+                    point = point.wrapping_add(step);
+                    // Each point of a rank takes at least one byte of the file.
+                    if point as usize >= bytes.len() {
+                        return Err(wrong("the number of a point is too large"));
+                    }
+                }
+                LateValue::Strand(strand, _) | LateValue::Thread(strand, _) => {
+                    amount = amount.plus(amounts[strand as usize])
+                }
                 LateValue::Nothing | LateValue::Got(..) | LateValue::Withdrawn(_) | LateValue::Moves(_) => {}
             }
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::fold::LONGEST;
 use super::op::{Mode, TagOrigin, TagRef};
 use super::op::{PeerEnd, Sent};
-use super::task::{RecordedTask, TaskRecorder};
+use super::task::{RankPoints, RecordedTask, TaskRecorder};
 use crate::mpi::CalledCollective;
 use crate::rank::forward_reports;
 use crate::rank::{Call, Describe, Doorbell, Message, Program, Rank, Reply, ReplyKind, Served, Tag};
@@ -50,6 +50,8 @@ pub(super) struct Strands {
     /// For each strand in the order of start: index of its actions in `logs`, and its first tag. `None` until the
     /// strand ends.
     pub ended: Vec<Option<(u32, Tag)>>,
+    /// For each strand in the order of start: its number among the threads of the rank, or 0.
+    pub threads: Vec<u32>,
     fault: Option<String>,
 }
 
@@ -83,11 +85,12 @@ impl Recording {
     /// Wraps the program of `rank` in a recorder.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
         program.record_collectives();
-        let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false);
+        let points: Arc<Mutex<RankPoints>> = Arc::default();
+        let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false).with_points(points.clone());
         task.is_code = self.is_code;
         let task = Some(task);
         let strands = Arc::default();
-        Recorder { program, rank, task, strands, served: ServedLog::default(), recording: self.clone() }
+        Recorder { program, rank, task, strands, points, served: ServedLog::default(), recording: self.clone() }
     }
 
     /// Removes and returns the recorded actions of each rank. The recorded programs must have been dropped.
@@ -114,6 +117,7 @@ pub struct Recorder<P> {
     rank: Rank,
     task: Option<TaskRecorder>,
     strands: Arc<Mutex<Strands>>,
+    points: Arc<Mutex<RankPoints>>,
     served: ServedLog,
     recording: Arc<Recording>,
 }
@@ -123,10 +127,19 @@ struct StrandRecorder {
     program: Box<dyn Program>,
     task: Option<TaskRecorder>,
     number: u32,
+    of: RankDetails,
+}
+
+/// Values that the recorders of all tasks of a rank share.
+#[derive(Clone)]
+struct RankDetails {
     rank: Rank,
-    longest: usize,
     ranks: u32,
+    longest: usize,
+    /// Whether the program of the rank is real code whose time was measured.
+    is_code: bool,
     strands: Arc<Mutex<Strands>>,
+    points: Arc<Mutex<RankPoints>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -163,27 +176,29 @@ fn step<P: Program + ?Sized>(
     }
 }
 
-/// Wraps a strand of `rank` in a recorder. Returns the strand's index among the rank's strands, and the recorder.
-fn wrap_strand(
-    program: Box<dyn Program>,
-    strands: &Arc<Mutex<Strands>>,
-    (rank, ranks, longest): (Rank, u32, usize),
-) -> (u32, Box<dyn Program>) {
-    let mut all = lock(strands);
+/// Wraps a strand of the rank `of` in a recorder. Returns the strand's index among the rank's strands, and the recorder.
+fn wrap_strand(program: Box<dyn Program>, of: RankDetails) -> (u32, Box<dyn Program>) {
+    let thread = program.thread();
+    let mut all = lock(&of.strands);
     all.ended.push(None);
+    all.threads.push(thread.unwrap_or(0));
     let number = all.ended.len() as u32 - 1;
     drop(all);
-    let task = Some(TaskRecorder::new(rank, ranks, longest, true));
-    (number, Box::new(StrandRecorder { program, task, number, rank, longest, ranks, strands: strands.clone() }))
+    let mut task = TaskRecorder::new(of.rank, of.ranks, of.longest, thread.is_none()).with_points(of.points.clone());
+    task.is_code = of.is_code && thread.is_some();
+    (number, Box::new(StrandRecorder { program, task: Some(task), number, of }))
 }
 
 impl<P: Program> Program for Recorder<P> {
     #[inline]
     fn next(&mut self, reply: Reply<'_>) -> Call {
-        let Recorder { program, rank, task, strands, recording, .. } = self;
+        let Recorder { program, rank, task, strands, points, recording, .. } = self;
         let task = task.as_mut().expect("it is there until the end");
-        let of = (*rank, recording.ranks, recording.longest);
-        step(task, reply, program, |strand| wrap_strand(strand, strands, of))
+        step(task, reply, program, |strand| {
+            let Recording { ranks, longest, is_code, .. } = **recording;
+            let (strands, points) = (strands.clone(), points.clone());
+            wrap_strand(strand, RankDetails { rank: *rank, ranks, longest, is_code, strands, points })
+        })
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
@@ -221,9 +236,9 @@ impl<P> Drop for Recorder<P> {
 
 impl Program for StrandRecorder {
     fn next(&mut self, reply: Reply<'_>) -> Call {
-        let StrandRecorder { program, task, strands, rank, ranks, longest, .. } = self;
+        let StrandRecorder { program, task, of, .. } = self;
         let task = task.as_mut().expect("it is there until the end");
-        step(task, reply, &mut **program, |strand| wrap_strand(strand, strands, (*rank, *ranks, *longest)))
+        step(task, reply, &mut **program, |strand| wrap_strand(strand, of.clone()))
     }
 
     fn serve(&mut self, message: Served, answers: &mut Vec<Message>) {
@@ -248,7 +263,7 @@ impl Drop for StrandRecorder {
         let Some(mut task) = self.task.take() else { return };
         let (fault, base) = (task.fault.take(), task.base.unwrap_or(0));
         let log = RecordedTask { name: self.program.position().unwrap_or_default(), ..task.finish() };
-        let mut all = lock(&self.strands);
+        let mut all = lock(&self.of.strands);
         all.fault = all.fault.take().or(fault);
         let number = match all.numbers.get(&log) {
             Some(&number) => number,

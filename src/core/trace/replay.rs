@@ -3,16 +3,18 @@
 mod driven;
 mod state;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::Machine;
+use super::cores::{CoreTurns, CoreUser};
+use super::op::TraceOp;
 use super::read::{Runs, Trace};
 use crate::rank::{
     COMPLETE, Call, CallSite, Called, Describe, Message, Program, Rank, Reply, ReplyKind, Requests, Served, Tag, Which,
 };
-use crate::units::Bytes;
+use crate::units::{Bytes, SimSpan};
 pub use driven::{ReplayMachine, ReplayedRun};
-use state::{RecordedAnswer, TaskPosition};
+use state::{RecordedAnswer, TaskPosition, ThreadMeetings};
 
 /// Program of a rank that repeats the calls recorded in a trace.
 pub struct Replay {
@@ -24,6 +26,8 @@ pub struct Replay {
 struct TaskReplay {
     trace: Arc<Trace>,
     state: TaskPosition,
+    /// Turns on the cores of the rank, if the task is a thread that shares them.
+    turns: Option<Box<CoreTurns>>,
 }
 
 /// Remaining answers of a rank's service: for each sender, the index of the present group of equal answers, and the
@@ -50,10 +54,15 @@ impl Trace {
     }
 
     fn replay(self: &Arc<Self>, rank: Rank, machine: Option<Machine>, factor: f64) -> Replay {
+        let has_threads = self.ops.iter().any(TraceOp::is_of_threads);
+        let threads = has_threads.then(|| Arc::new(Mutex::new(ThreadMeetings::new(rank, machine.as_ref()))));
         let mut state = TaskPosition::new(self, machine, rank, self.ranks[rank as usize], (0, 0));
-        state.factor = factor;
+        (state.factor, state.threads) = (factor, threads);
         let serving = |runs: &Arc<Runs>| Box::new(Serving { places: vec![(0, 0); runs.len()], runs: runs.clone() });
-        Replay { served: self.served.get(&rank).map(serving), task: TaskReplay { trace: self.clone(), state } }
+        Replay {
+            served: self.served.get(&rank).map(serving),
+            task: TaskReplay { trace: self.clone(), state, turns: None },
+        }
     }
 
     /// Rank that is `relative` ranks after `rank`, modulo the number of ranks.
@@ -109,8 +118,33 @@ impl Describe for Replay {
 
 impl Program for TaskReplay {
     #[inline]
-    fn next(&mut self, mut reply: Reply<'_>) -> Call {
-        let TaskReplay { trace, state } = self;
+    fn next(&mut self, reply: Reply<'_>) -> Call {
+        if self.state.threads.is_some() { self.next_of_thread(reply) } else { self.next_call(reply) }
+    }
+}
+
+impl TaskReplay {
+    /// Returns the next call of a task of a rank whose threads share cores.
+    #[inline(never)]
+    fn next_of_thread(&mut self, reply: Reply<'_>) -> Call {
+        if let Some(mut turns) = self.turns.take() {
+            let call = turns.next(self, reply);
+            self.turns = Some(turns);
+            return call;
+        }
+        let call = self.next_call(reply);
+        let Some(cores) = self.state.shared_cores() else { return call };
+        let mut turns = Box::new(CoreTurns::new(cores));
+        let call = turns.made(self, call);
+        self.turns = Some(turns);
+        call
+    }
+}
+
+impl CoreUser for TaskReplay {
+    #[inline]
+    fn next_call(&mut self, mut reply: Reply<'_>) -> Call {
+        let TaskReplay { trace, state, .. } = self;
         if state.is_in_call() {
             return state.go_on(&mut reply);
         }
@@ -123,7 +157,23 @@ impl Program for TaskReplay {
             }
             _ => {}
         }
-        state.step(trace)
+        if state.threads.is_none() {
+            return state.step(trace);
+        }
+        let call = state.after_meeting().unwrap_or_else(|| state.step(trace));
+        state.note_time(&call);
+        call
+    }
+
+    fn block(&self, call: &Call) -> SimSpan {
+        match call {
+            Call::Compute(span) | Call::Code(span) if self.state.is_block => *span,
+            _ => SimSpan::ZERO,
+        }
+    }
+
+    fn part(&self, part: SimSpan) -> Call {
+        if self.trace.header.factors.is_empty() { Call::Compute(part) } else { Call::Code(part) }
     }
 }
 
@@ -136,8 +186,16 @@ impl Describe for TaskReplay {
         self.state.called()
     }
 
+    fn is_thread(&self) -> bool {
+        self.state.thread > 0
+    }
+
+    fn thread(&self) -> Option<u32> {
+        Some(self.state.thread).filter(|&thread| thread > 0)
+    }
+
     fn position(&self) -> Option<String> {
-        let TaskReplay { trace, state } = self;
+        let TaskReplay { trace, state, .. } = self;
         let name = &trace.names[trace.tasks[state.number as usize].name as usize];
         Some(if name.is_empty() { state.place() } else { name.clone() })
     }

@@ -5,6 +5,9 @@
 //! completed by a test, and whether a receive was cancelled.
 
 mod numbers;
+mod threads;
+
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -17,9 +20,11 @@ use crate::mpi::{CalledCollective, Group, Sizes, algorithm_word};
 use crate::platform::Method;
 use crate::rank::{
     Buffer, COMPLETE, Call, Completion, DataBlock, MemoryBlock, Message, Pattern, Rank, ReplyKind, RequestId, Requests,
-    Source, Tag, TagPattern,
+    SERVICE, Source, Tag, TagPattern,
 };
 use crate::units::SimSpan;
+pub(super) use threads::RankPoints;
+use threads::ThreadMoment;
 
 /// Greatest number of different computing spans that get their own operations. The task's list stores further spans.
 const SPANS: usize = 64;
@@ -66,6 +71,8 @@ pub(super) enum DeferredResult {
     Withdrawn(bool),
     /// Number of bytes that a block of work reads from and writes to memory.
     Moves(u64),
+    /// Number of a point at which threads of the rank meet.
+    Point(u32),
 }
 
 /// How the recorder interprets the engine's next reply.
@@ -125,6 +132,7 @@ pub(super) struct TaskRecorder {
     /// Whether the collective in progress has had no message so far.
     opening: bool,
     is_strand: bool,
+    thread: ThreadMoment,
     /// First tag of the strand, if the task is a strand of a rank.
     pub base: Option<Tag>,
     tags: [Tag; 2],
@@ -159,6 +167,7 @@ impl TaskRecorder {
             seen_groups: Vec::new(),
             opening: is_strand,
             is_strand,
+            thread: ThreadMoment::default(),
             base: None,
             tags: [0; 2],
             seen_tags: FxHashSet::default(),
@@ -167,6 +176,13 @@ impl TaskRecorder {
             is_code: false,
             fault: None,
         }
+    }
+
+    /// Sets the points of the threads of the rank.
+    #[must_use]
+    pub fn with_points(mut self, points: Arc<Mutex<RankPoints>>) -> Self {
+        self.thread.points = points;
+        self
     }
 
     /// Returns the recorded actions of the task.
@@ -186,6 +202,9 @@ impl TaskRecorder {
             if let Call::Leave = call {
                 (self.as_call, self.in_collective) = (false, self.is_strand);
             }
+            return call;
+        }
+        if self.asks_of_threads(&call) {
             return call;
         }
         self.buffers = match &call {
@@ -243,7 +262,7 @@ impl TaskRecorder {
                 self.push(TraceOp::Leave);
             }
             Call::Yield => self.push(TraceOp::Yield),
-            Call::Start(_) | Call::Finish | Call::Fail(_) => {}
+            Call::Start(_) | Call::Mark(_) | Call::Finish | Call::Fail(_) => {}
         }
         call
     }
@@ -299,6 +318,7 @@ impl TaskRecorder {
                 let slot = self.take_slot(*id, None, None);
                 self.push_message(TraceOp::Isend(sent, slot));
             }
+            (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) if pattern.context == SERVICE => self.awaits(*id),
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
             (ExpectedReply::Start(strand), ReplyKind::Started(id)) => {
                 self.log.late.push(DeferredResult::Strand(strand));
@@ -385,7 +405,13 @@ impl TaskRecorder {
     }
 
     fn cancel(&mut self, id: RequestId) {
-        let Some(&slot) = self.by_request.get(&id) else { return self.push(TraceOp::Test(Box::default())) };
+        let Some(&slot) = self.by_request.get(&id) else {
+            if !self.wakes(id) {
+                self.push(TraceOp::Test(Box::default()));
+            }
+            return;
+        };
+        self.withdraws(id);
         self.log.late.push(DeferredResult::Withdrawn(false));
         let place = self.log.late.len() - 1;
         if let Some(slot) = &mut self.slots[slot as usize] {

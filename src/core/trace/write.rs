@@ -92,11 +92,9 @@ impl Tables {
         if let Some(fault) = fault.as_ref().or(strands.fault()) {
             return Err(fault.clone());
         }
-        // If a strand starts another strand, the started strand ends first and therefore precedes the other strand in
-        // `logs`.
-        let mut numbers: Vec<u32> = Vec::with_capacity(strands.logs.len());
-        for log in &strands.logs {
-            numbers.push(self.add_task(log, &strands, &numbers)?);
+        let mut numbers: Vec<Option<u32>> = vec![None; strands.logs.len()];
+        for log in starting_order(&strands) {
+            numbers[log] = Some(self.add_task(&strands.logs[log], &strands, &numbers)?);
         }
         let main = self.add_task(&main, &strands, &numbers)?;
         put(out, main.into());
@@ -113,7 +111,7 @@ impl Tables {
         Ok(())
     }
 
-    fn add_task(&mut self, log: &RecordedTask, strands: &Strands, numbers: &[u32]) -> Result<u32, String> {
+    fn add_task(&mut self, log: &RecordedTask, strands: &Strands, numbers: &[Option<u32>]) -> Result<u32, String> {
         let names: Vec<u32> = log.names.iter().map(|name| self.names.number(name.clone())).collect();
         let groups: Vec<u32> = log.groups.iter().map(|group| self.groups.number(group.clone())).collect();
         let global = |op: &TraceOp| match op {
@@ -135,6 +133,7 @@ impl Tables {
         renumber(&log.code, &map, &mut code);
         let mut late = Vec::new();
         let mut last: Tag = 0;
+        let mut last_point = 0;
         let mut relative = |tag: Tag| zigzag(i64::from(tag) - i64::from(std::mem::replace(&mut last, tag)));
         for what in &log.late {
             match what {
@@ -144,13 +143,25 @@ impl Tables {
                     put(&mut late, relative(*tag));
                 }
                 DeferredResult::Moves(bytes) => put(&mut late, (bytes + 1) << 2 | late::NOTHING),
+                DeferredResult::Point(point) => {
+                    let before = std::mem::replace(&mut last_point, *point);
+                    put(&mut late, late::point(i64::from(*point) - i64::from(before)));
+                }
                 DeferredResult::Withdrawn(it_was) => put(&mut late, u64::from(*it_was) << 2 | late::WITHDRAWN),
                 DeferredResult::Strand(number) => {
                     let ended = strands.ended[*number as usize];
-                    let task = ended.and_then(|(log, base)| Some((*numbers.get(log as usize)?, base)));
-                    let (task, base) = task.ok_or("a strand that does not end before the one that started it")?;
-                    put(&mut late, u64::from(task) << 2 | late::STRAND);
-                    put(&mut late, relative(base));
+                    let task = ended.and_then(|(log, base)| Some((numbers[log as usize]?, base)));
+                    let (task, base) = task.ok_or("a strand has not ended")?;
+                    match strands.threads[*number as usize] {
+                        0 => {
+                            put(&mut late, u64::from(task) << 2 | late::STRAND);
+                            put(&mut late, relative(base));
+                        }
+                        thread => {
+                            put(&mut late, late::thread(task));
+                            put(&mut late, thread.into());
+                        }
+                    }
                 }
             }
         }
@@ -197,6 +208,37 @@ impl Tables {
         out.extend_from_slice(ranks);
         seal(&out)
     }
+}
+
+/// Returns the indexes of the logs of `strands` in an order in which each strand precedes the one that starts it.
+fn starting_order(strands: &Strands) -> Vec<usize> {
+    let mut order = Vec::with_capacity(strands.logs.len());
+    let mut is_listed = vec![false; strands.logs.len()];
+    // Logs whose started strands are listed next, with the number of their late values that have been read.
+    let mut open: Vec<(usize, usize)> = Vec::new();
+    for first in 0..strands.logs.len() {
+        if !std::mem::replace(&mut is_listed[first], true) {
+            open.push((first, 0));
+        }
+        while let Some((log, read)) = open.last_mut() {
+            match strands.logs[*log].late.get(*read) {
+                None => {
+                    order.push(*log);
+                    open.pop();
+                }
+                Some(what) => {
+                    *read += 1;
+                    if let DeferredResult::Strand(number) = what
+                        && let Some((log, _)) = strands.ended[*number as usize]
+                        && !std::mem::replace(&mut is_listed[log as usize], true)
+                    {
+                        open.push((log as usize, 0));
+                    }
+                }
+            }
+        }
+    }
+    order
 }
 
 /// Bytes of a trace file: magic bytes, version, length and checksum, then the body.

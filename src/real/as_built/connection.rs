@@ -144,7 +144,13 @@ pub fn connect(area: Area, process: &'static MpiProcess, ahead: Option<Ahead>) -
 fn runs_ahead(call: &Call) -> bool {
     match call {
         Call::Compute(span) => *span != SimSpan::ZERO,
-        Call::Work(_) | Call::Code(_) | Call::Data(_) | Call::Send(_) | Call::Enter(_) | Call::Leave => true,
+        Call::Work(_)
+        | Call::Code(_)
+        | Call::Data(_)
+        | Call::Send(_)
+        | Call::Enter(_)
+        | Call::Leave
+        | Call::Mark(_) => true,
         _ => false,
     }
 }

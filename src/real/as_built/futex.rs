@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use mcpsim_core::rank::Call;
 
 use super::sync::{enlist, first, own_rank, resume, suspend, waits, withdraw};
-use super::tasks::{in_openmp, own_turn};
+use super::tasks::{in_openmp, own_openmp_turn};
 use super::threads;
 use crate::process::wall;
 
@@ -203,7 +203,7 @@ unsafe fn wait(address: usize, value: u32) -> i64 {
     // SAFETY: the caller passes the address of a number.
     let is_same = || unsafe { (*(address as *const AtomicU32)).load(Ordering::SeqCst) } == value;
     in_openmp(own_rank(), |p| {
-        own_turn(p);
+        own_openmp_turn(p);
         if !is_same() {
             return -i64::from(libc::EAGAIN);
         }
@@ -223,7 +223,7 @@ fn wake(address: usize, most: usize) -> i64 {
         return 0;
     }
     in_openmp(own_rank(), |p| {
-        own_turn(p);
+        own_openmp_turn(p);
         let threads: Vec<_> = (0..most).map_while(|_| first(address)).collect();
         let count = threads.len();
         threads.into_iter().for_each(|thread| resume(p, thread));

@@ -3,8 +3,8 @@
 
 use mcpsim_core::platform::Method;
 use mcpsim_core::rank::{
-    Buffer, Call, CollectiveEntry, Completion, DataBlock, EarlyMessage, MemoryBlock, Message, Pattern, Payload,
-    ProgramError, Requests, SendMode, Served, Source, TagPattern, Which,
+    Buffer, Call, CollectiveEntry, Completion, DataBlock, EarlyMessage, MemoryBlock, Message, ObjectUse, Pattern,
+    Payload, ProgramError, Requests, SendMode, Served, Source, TagPattern, ThreadMark, Which,
 };
 use mcpsim_core::units::{Bytes, SimSpan, SimTime};
 use serde::de::DeserializeOwned;
@@ -214,10 +214,24 @@ impl BoxReader {
                 let error: ProgramError = self.value();
                 Call::Fail(Box::new(error))
             }
+            22 => Call::Mark(self.mark()),
             _ => {
                 self.is_damaged = true;
                 Call::Yield
             }
+        }
+    }
+
+    fn mark(&mut self) -> ThreadMark {
+        let (kind, object) = (self.u8(), self.u64());
+        match kind {
+            0 => ThreadMark::Shares,
+            1 => ThreadMark::Cores(false),
+            2 => ThreadMark::Cores(true),
+            3 => ThreadMark::Sleeps,
+            4 => ThreadMark::Uses(object, ObjectUse::Acquire),
+            5 => ThreadMark::Uses(object, ObjectUse::Release),
+            _ => ThreadMark::Uses(object, ObjectUse::Next),
         }
     }
 

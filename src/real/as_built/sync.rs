@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mcpsim_core::rank::{Call, RequestId, Requests, TagPattern, lock_wait, thread_wait};
+use mcpsim_core::rank::{Call, ObjectUse, RequestId, Requests, TagPattern, lock_wait, thread_wait};
 use mcpsim_core::units::SimTime;
 
 use super::gate::own_task;
@@ -112,6 +112,8 @@ struct Acquired<'a> {
     free: usize,
     /// True if the object is a mutex.
     is_mutex: bool,
+    /// Order in which threads acquire the object.
+    how: ObjectUse,
 }
 
 impl Acquired<'_> {
@@ -123,11 +125,14 @@ impl Acquired<'_> {
     }
 
     /// Acquires the object, unless it is granted to other threads.
-    fn try_now(&self) -> Option<c_int> {
+    fn try_now(&self, p: &MpiProcess) -> Option<c_int> {
         let is_free =
             with(self.address, |object| object.granted.contains(&own_task()) || object.granted.len() < self.free);
         let code = if is_free { (self.attempt)() } else { None };
         with(self.address, |object| object.granted.retain(|&task| task != own_task()));
+        if code == Some(0) {
+            p.uses_object(self.address, self.how);
+        }
         code
     }
 }
@@ -138,7 +143,7 @@ fn acquire<'a>(p: &MpiProcess, until: Option<&libc::timespec>, of: impl Fn() -> 
     let since = p.clock.get();
     loop {
         let object = of();
-        if let Some(code) = object.try_now() {
+        if let Some(code) = object.try_now(p) {
             return code;
         }
         let request = enlist_for(p, object.address, since, object.holder());
@@ -153,7 +158,7 @@ fn acquire<'a>(p: &MpiProcess, until: Option<&libc::timespec>, of: impl Fn() -> 
 /// Acquires an object, if it is free. A failure costs one poll.
 fn try_acquire(p: &MpiProcess, busy: c_int, object: &Acquired<'_>) -> c_int {
     own_turn(p);
-    object.try_now().unwrap_or_else(|| {
+    object.try_now(p).unwrap_or_else(|| {
         p.failed_poll();
         busy
     })
@@ -179,12 +184,12 @@ const HOLDER: usize = 2;
 
 /// A mutex.
 fn one(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
-    Acquired { address, attempt, free: 1, is_mutex: true }
+    Acquired { address, attempt, free: 1, is_mutex: true, how: ObjectUse::Acquire }
 }
 
 /// An object that any number of threads can have.
 fn all(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
-    Acquired { address, attempt, free: usize::MAX, is_mutex: false }
+    Acquired { address, attempt, free: usize::MAX, is_mutex: false, how: ObjectUse::Next }
 }
 
 fn unless(code: c_int, busy: c_int) -> Option<c_int> {
@@ -232,6 +237,7 @@ fn unlock(p: &MpiProcess, mutex: MutexPointer) -> c_int {
     // SAFETY: see `mutex_trylock`.
     let code = unsafe { libc::pthread_mutex_unlock(mutex) };
     if code == 0 {
+        p.uses_object(mutex as usize, ObjectUse::Release);
         grant(p, mutex as usize);
     }
     code
@@ -286,6 +292,7 @@ unsafe extern "C" fn barrier_wait(barrier: *mut libc::pthread_barrier_t) -> c_in
     let count = unsafe { *barrier.cast::<u32>().add(COUNT) } as usize;
     in_function(own_rank(), "pthread_barrier_wait", |p| {
         own_turn(p);
+        p.uses_object(barrier as usize, ObjectUse::Next);
         if with(barrier as usize, |object| object.waiting.len()) + 1 < count {
             let request = enlist(p, barrier as usize, p.clock.get());
             suspend(p, request);
@@ -308,7 +315,8 @@ fn units(semaphore: SemaphorePointer, attempt: &dyn Fn() -> Option<c_int>) -> Ac
     let mut free = 0;
     // SAFETY: see `mutex_trylock`. The result has room.
     unsafe { libc::sem_getvalue(semaphore, &mut free) };
-    Acquired { address: semaphore as usize, attempt, free: free.max(0) as usize, is_mutex: false }
+    let (address, free) = (semaphore as usize, free.max(0) as usize);
+    Acquired { address, attempt, free, is_mutex: false, how: ObjectUse::Acquire }
 }
 
 unsafe extern "C" fn sem_wait(semaphore: SemaphorePointer) -> c_int {
@@ -332,6 +340,7 @@ unsafe extern "C" fn sem_post(semaphore: SemaphorePointer) -> c_int {
         own_turn(p);
         // SAFETY: see `mutex_trylock`.
         let code = unsafe { libc::sem_post(semaphore) };
+        p.uses_object(semaphore as usize, ObjectUse::Release);
         grant(p, semaphore as usize);
         code
     })
@@ -354,6 +363,7 @@ unsafe extern "C" fn release_lock(lock: LockPointer) -> c_int {
         own_turn(p);
         // SAFETY: see `mutex_trylock`.
         let code = unsafe { libc::pthread_rwlock_unlock(lock) };
+        p.uses_object(lock as usize, ObjectUse::Next);
         // Several readers may continue. Those that do not get the lock wait again, in their former order.
         resume_all(p, lock as usize);
         code
@@ -372,6 +382,7 @@ unsafe extern "C" fn once_begin(control: *mut libc::pthread_once_t) -> c_int {
         loop {
             // SAFETY: the program passes a valid object.
             if unsafe { *control } == ONCE_DONE {
+                p.uses_object(control as usize, ObjectUse::Acquire);
                 return 0;
             }
             let is_first = with(control as usize, |object| {
@@ -395,6 +406,7 @@ unsafe extern "C" fn once_end(control: *mut libc::pthread_once_t) -> c_int {
         own_turn(p);
         // SAFETY: the program passes a valid object.
         unsafe { *control.cast::<c_int>() = ONCE_DONE };
+        p.uses_object(control as usize, ObjectUse::Release);
         with(control as usize, |object| object.granted.clear());
         resume_all(p, control as usize);
         0

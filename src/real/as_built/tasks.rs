@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpsim_core::mpi::abi;
-use mcpsim_core::rank::{Call, Describe, FailureKind, FiberHandle, Program, Reply, RequestId, Requests};
+use mcpsim_core::rank::{Call, Describe, FailureKind, FiberHandle, ObjectUse, Program, Reply, RequestId, Requests};
 use mcpsim_core::units::SimTime;
 
 use super::connection::{self, RankTask, TaskSimulator};
@@ -91,10 +91,10 @@ pub fn started(p: &'static MpiProcess, value: u64, id: usize, code: c_int) {
         // SAFETY: the preloaded library has a function with this name and signature.
         unsafe { std::mem::transmute::<*mut c_void, extern "C" fn()>(manage)() };
     }
-    p.share_cores(p.job.options.cores_per_rank.max(1));
     // The new thread owns this reference.
     std::mem::forget(gate.clone());
     let request = in_function(p, "pthread_create", |p| {
+        p.share_cores(p.job.options.cores_per_rank.max(1));
         let strand = ThreadStrand(gate.task);
         gate::start(gate);
         p.call_start(Call::Start(Box::new(strand)))
@@ -229,9 +229,18 @@ pub fn join(p: &MpiProcess, id: usize) {
     }
 }
 
-/// Waits in the function `name` until no other thread of the rank is at an earlier virtual time.
+/// Waits in the function `name` of the OpenMP library until no other thread of the rank is at an earlier virtual time.
 pub fn keep_order(p: &MpiProcess, name: &'static str) {
-    in_function(p, name, own_turn);
+    in_function(p, name, own_openmp_turn);
+}
+
+/// Number of the object of all functions of the OpenMP library, which threads enter in a recorded order.
+const OPENMP_OBJECT: usize = 0;
+
+/// Waits as [`own_turn`] in a function of the OpenMP library.
+pub fn own_openmp_turn(p: &MpiProcess) {
+    own_turn(p);
+    p.uses_object(OPENMP_OBJECT, ObjectUse::Next);
 }
 
 /// Number of successive functions of a thread without any cost that the thread executes at one point in time.

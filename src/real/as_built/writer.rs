@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use mcpsim_core::rank::{
-    Call, CollectiveEntry, Completion, DataBlock, EarlyMessage, MemoryBlock, Message, Pattern, Payload, Reply,
-    ReplyKind, RequestId, SendMode, Served, Source, TagPattern, Which,
+    Call, CollectiveEntry, Completion, DataBlock, EarlyMessage, MemoryBlock, Message, ObjectUse, Pattern, Payload,
+    Reply, ReplyKind, RequestId, SendMode, Served, Source, TagPattern, ThreadMark, Which,
 };
 use mcpsim_core::units::SimTime;
 use serde::Serialize;
@@ -246,6 +246,10 @@ impl BoxWriter {
                 self.u64(bytes.get());
             }
             Call::Leave => self.u8(18),
+            Call::Mark(mark) => {
+                self.u8(22);
+                self.mark(*mark);
+            }
             Call::Yield => self.u8(19),
             Call::Finish => self.u8(20),
             Call::Fail(error) => {
@@ -253,6 +257,19 @@ impl BoxWriter {
                 self.value(&**error);
             }
         }
+    }
+
+    fn mark(&mut self, mark: ThreadMark) {
+        let (kind, object) = match mark {
+            ThreadMark::Shares => (0, 0),
+            ThreadMark::Cores(begins) => (1 + u8::from(begins), 0),
+            ThreadMark::Sleeps => (3, 0),
+            ThreadMark::Uses(object, ObjectUse::Acquire) => (4, object),
+            ThreadMark::Uses(object, ObjectUse::Release) => (5, object),
+            ThreadMark::Uses(object, ObjectUse::Next) => (6, object),
+        };
+        self.u8(kind);
+        self.u64(object);
     }
 
     fn reply(&mut self, reply: &Reply<'_>) {

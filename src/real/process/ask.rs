@@ -4,7 +4,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::process::Process;
-use mcpsim_core::rank::{Call, Completion, FiberHandle, Reply, ReplyKind, RequestId, Requests};
+use mcpsim_core::rank::{Call, Completion, FiberHandle, Reply, ReplyKind, RequestId, Requests, ThreadMark};
 use mcpsim_core::units::SimSpan;
 
 impl Process {
@@ -62,6 +62,14 @@ impl Process {
             }
         }
         handle
+    }
+
+    /// States what the current thread does, for recorders of the run.
+    #[cold]
+    pub(super) fn mark(&self, mark: ThreadMark) {
+        // SAFETY: see `charged_handle`.
+        let handle = unsafe { &*self.handle.get() };
+        handle.call(Call::Mark(mark), |_| ());
     }
 
     /// Executes a block with the cost `charge`.

@@ -6,11 +6,10 @@ use super::ask::started;
 use super::job::ComputeMode;
 use super::polling::Polls;
 use super::rank::Process;
-use mcpsim_core::rank::{Call, FiberHandle, RequestId, Requests, Which, thread_wait};
+use mcpsim_core::rank::{
+    Call, FiberHandle, ObjectUse, RequestId, Requests, ThreadMark, UNCOUNTED_BLOCK, Which, thread_wait,
+};
 use mcpsim_core::units::SimSpan;
-
-/// Longest block that occupies no core while the rank has a core for each thread. Such a block needs fewer calls.
-const UNCOUNTED: SimSpan = SimSpan::from_us(100);
 
 /// Returns the call that waits until the simulation reaches the time of the task.
 pub(super) fn wait_for_own_time() -> Call {
@@ -91,7 +90,14 @@ impl Process {
         let mut cores = self.cores.borrow_mut();
         cores.count = count;
         cores.threads += 1;
+        drop(cores);
         self.timer.share_cores();
+        self.mark(ThreadMark::Shares);
+    }
+
+    /// States that the current thread, which is at its own virtual time, uses the object at `address`.
+    pub fn uses_object(&self, address: usize, how: ObjectUse) {
+        self.mark(ThreadMark::Uses(address as u64, how));
     }
 
     /// Executes a block with the cost `charge` on a core of the rank. A thread keeps its core until it waits. If the rank
@@ -100,10 +106,13 @@ impl Process {
     pub(super) fn compute_in_turns(&self, handle: &FiberHandle<'static>, charge: SimSpan) {
         let is_crowded = self.cores.borrow().is_crowded();
         if self.used().is_none() {
-            if !is_crowded && charge < UNCOUNTED {
+            if !is_crowded && charge < UNCOUNTED_BLOCK {
                 return self.compute(handle, charge);
             }
+            self.mark(ThreadMark::Cores(true));
             self.take_core(handle);
+        } else {
+            self.mark(ThreadMark::Cores(true));
         }
         let slice = self.job.platform.core.time_slice;
         let mut left = charge;
@@ -116,7 +125,7 @@ impl Process {
             self.cores.borrow_mut().used = Some(used + part);
             left = left - part;
             if left == SimSpan::ZERO {
-                return;
+                return self.mark(ThreadMark::Cores(false));
             }
             handle.call(wait_for_own_time(), |_| ());
             self.cores.borrow_mut().used = Some(SimSpan::ZERO);
@@ -146,9 +155,18 @@ impl Process {
                 | Call::Enter(_)
                 | Call::Leave
         );
-        if !continues && self.used().is_some() {
+        if !continues {
+            self.leave_core(handle);
+        }
+    }
+
+    /// Passes the core of the current thread, if it has one, to another thread.
+    fn leave_core(&self, handle: &FiberHandle<'static>) {
+        if self.used().is_some() {
+            self.mark(ThreadMark::Cores(true));
             handle.call(wait_for_own_time(), |_| ());
             self.release_core(handle);
+            self.mark(ThreadMark::Cores(false));
         }
     }
 
@@ -158,10 +176,8 @@ impl Process {
     pub(super) fn sleep_in_order(&self, span: SimSpan) {
         self.stop_timer();
         let handle = self.charged_handle();
-        if self.used().is_some() {
-            handle.call(wait_for_own_time(), |_| ());
-            self.release_core(handle);
-        }
+        self.leave_core(handle);
+        self.mark(ThreadMark::Sleeps);
         handle.call(Call::Compute(span), |_| ());
         handle.call(wait_for_own_time(), |reply| self.clock.set(reply.clock));
     }

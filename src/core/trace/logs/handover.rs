@@ -6,7 +6,8 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use super::threads::{NONE, RankThreads};
-use crate::rank::{Call, Rank, ReplyKind, RequestId, Requests, Which, thread_wait};
+use crate::rank::{Call, Rank, ReplyKind, RequestId, Requests, thread_wait};
+use crate::trace::cores::wait_for_own_time;
 
 /// Requests of all threads of a rank, by their numbers in the recording.
 #[derive(Debug, Default)]
@@ -28,12 +29,6 @@ pub(super) enum Handover {
     Await(Range<usize>),
     /// The thread has posted the receive by which it waits for the start of the request with this number.
     Post(Range<usize>, u32),
-}
-
-/// Returns a call that waits until the simulation has reached the clock of the thread, so that the thread sees what
-/// other threads did at earlier times.
-pub(super) fn wait_for_own_time() -> Call {
-    Call::Test { requests: Requests::new(), which: Which::Some, poll: false }
 }
 
 impl ThreadRequests {

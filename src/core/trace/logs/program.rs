@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::call::{CallClass, JoinedCall, LogCall, MessageEnd, NeighbourCall, SizesOf};
-use super::cores::SharedCores;
 use super::cursor::LogCursor;
 use super::function::LoggedFunction;
-use super::handover::{Handover, wait_for_own_time};
+use super::handover::Handover;
 use super::rank_log::RankLog;
 use super::resolve::{ResolvedLog, SELF};
 use super::threads::{NONE, ThreadMessage};
@@ -20,6 +19,7 @@ use crate::rank::{
     Reply, ReplyKind, RequestId, Requests, SendMode, Source, Tag, TagPattern,
 };
 use crate::trace::Machine;
+use crate::trace::cores::{SharedCores, wait_for_own_time};
 use crate::units::{Bytes, SimSpan};
 use source::{CallSource, DueCall, RankTables};
 

@@ -1,6 +1,8 @@
 //! State of a task in a replay. Operations are read directly from the folded sequence of the task.
 
+mod requests;
 mod spans;
+mod threads;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,6 +24,8 @@ use crate::rank::{
     Rank, Reply, RequestId, Requests, SERVICE, Source, Tag, TagPattern, Which,
 };
 use crate::units::Bytes;
+use threads::ThreadStep;
+pub(super) use threads::{SharedMeetings, ThreadMeetings};
 
 /// Marks a request slot without a request. The engine numbers requests from 0.
 const FREE: RequestId = RequestId::MAX - 1;
@@ -30,7 +34,7 @@ const NOTHING: u32 = u32::MAX;
 /// Value of `starting` while a send is being started that was eager in the recording.
 const EAGER: u32 = u32::MAX - 1;
 /// Greatest nesting depth of strands that start strands.
-const DEEPEST: u8 = 8;
+const DEEPEST: u8 = 128;
 /// If a task has at least this many sends for which it has not waited, the replay tests whether the sends are complete.
 const UNASKED: usize = 64;
 
@@ -72,6 +76,18 @@ pub struct TaskPosition {
     machine: Option<Machine>,
     /// Index of the last operation that was a call.
     last: u32,
+    /// Whether the last call is a block of code.
+    pub is_block: bool,
+    /// Number of the thread that the task is, or 0.
+    pub thread: u32,
+    /// Threads of the rank, if the trace has threads with clocks of their own.
+    pub threads: Option<SharedMeetings>,
+    meeting: ThreadStep,
+    late_point: u32,
+    /// Last request that the task has started.
+    posted: RequestId,
+    /// Whether the simulation has reached the clock of the task.
+    is_in_time: bool,
 }
 
 /// State of a collective that was recorded as a call.
@@ -124,6 +140,13 @@ impl TaskPosition {
             under_way: UnderWay::Nothing,
             machine,
             last: 0,
+            is_block: false,
+            thread: 0,
+            threads: None,
+            meeting: ThreadStep::Nothing,
+            late_point: 0,
+            posted: FREE,
+            is_in_time: false,
         }
     }
 
@@ -144,7 +167,7 @@ impl TaskPosition {
         }
         loop {
             let Some(number) = self.cursor.next(&trace.bytes) else { return self.end() };
-            self.last = number;
+            (self.last, self.is_block) = (number, false);
             match &trace.ops[number as usize] {
                 TraceOp::Compute(span) => return self.computing(trace, *span),
                 TraceOp::ComputeListed => {
@@ -198,6 +221,11 @@ impl TaskPosition {
                     return Call::Leave;
                 }
                 TraceOp::Yield => return Call::Yield,
+                TraceOp::Share | TraceOp::Await(_) | TraceOp::Reach | TraceOp::Follow => {
+                    if let Some(call) = attempt!(self.meet(trace, number)) {
+                        return call;
+                    }
+                }
                 TraceOp::Buffers(sent, received) => self.buffers = (*sent, *received),
                 TraceOp::TagsPointToPoint(step) => self.move_on(TagOrigin::PointToPoint, *step),
                 TraceOp::TagsCollective(step) => self.move_on(TagOrigin::Collective, *step),
@@ -234,7 +262,7 @@ impl TaskPosition {
             return Err("a collective's tag is another's");
         }
         let data = CalledData { element: op.element, in_order: op.in_order };
-        let form = if self.depth == 0 { CallForm::Blocking } else { CallForm::NonBlocking };
+        let form = if self.depth == 0 || self.thread > 0 { CallForm::Blocking } else { CallForm::NonBlocking };
         match Runner::new((call, form), &machine.platform.collectives, machine.cost, tag >> 4, data) {
             Ok(runner) => {
                 let method = Some(runner.method());
@@ -300,14 +328,12 @@ impl TaskPosition {
                 Ok(block_on(self.machine.as_ref(), self.scaled(span), Bytes::new(bytes)))
             }
             (TraceOp::Start(slot), LateValue::Strand(task, step)) => {
-                if self.depth == DEEPEST {
-                    return Err("strands start strands too deep");
-                }
-                self.begin(*slot)?;
+                self.descend(*slot)?;
                 let base = self.late_tag(step);
                 let state = TaskPosition::new(trace, self.machine.clone(), self.rank, task, (base, self.depth + 1));
-                Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state })))
+                Ok(Call::Start(Box::new(TaskReplay { trace: trace.clone(), state, turns: None })))
             }
+            (TraceOp::Start(slot), LateValue::Thread(task, thread)) => self.start_thread(trace, *slot, (task, thread)),
             (TraceOp::Cancel(_), LateValue::Withdrawn(false)) => Ok(look()),
             (TraceOp::Cancel(slot), LateValue::Withdrawn(true)) => match self.slots.get(*slot as usize) {
                 Some(&id) if id < FREE => Ok(Call::Cancel(id)),
@@ -384,96 +410,6 @@ impl TaskPosition {
         }
         self.until_withdrawn = take_at(&trace.bytes, &mut self.withdrawn).map_or(u64::MAX, |at| at.saturating_sub(1));
         Pattern { context: NOWHERE, ..pattern }
-    }
-
-    /// Assigns the next request to request slot `slot`.
-    #[inline]
-    fn begin(&mut self, slot: u32) -> Step<()> {
-        match self.slots.get(slot as usize) {
-            Some(&FREE) => {}
-            // A task uses the lowest free request slot.
-            None if slot as usize == self.slots.len() => self.slots.push(FREE),
-            _ => return Err("a slot is used out of order"),
-        }
-        self.starting = slot;
-        Ok(())
-    }
-
-    #[inline]
-    pub fn started(&mut self, id: RequestId) {
-        match std::mem::replace(&mut self.starting, NOTHING) {
-            NOTHING => {}
-            EAGER => match self.sends.last_mut() {
-                Some((COMPLETE, count)) if id == COMPLETE => *count = count.saturating_add(1),
-                _ => self.sends.push((id, 1)),
-            },
-            slot => self.slots[slot as usize] = id,
-        }
-    }
-
-    /// Frees request slot `slot` and returns its request.
-    #[inline]
-    fn free(&mut self, slot: u32) -> Step<RequestId> {
-        match self.slots.get_mut(slot as usize) {
-            Some(id) if *id != FREE => Ok(std::mem::replace(id, FREE)),
-            _ => Err("a wait for a slot without a request"),
-        }
-    }
-
-    /// Requests of a wait for the request slots `slots` and for the `eager` most recent eager sends.
-    #[inline]
-    fn waited(&mut self, slots: &[u32], mut eager: u32) -> Step<Requests> {
-        let mut requests = Requests::new();
-        for &slot in slots {
-            requests.push(self.free(slot)?);
-        }
-        while eager > 0
-            && let Some((id, count)) = self.sends.last_mut()
-        {
-            if *id != COMPLETE {
-                requests.push(*id);
-            }
-            let taken = eager.min(*count);
-            *count -= taken;
-            eager -= taken;
-            if *count == 0 {
-                self.sends.pop();
-            }
-        }
-        Ok(requests)
-    }
-
-    /// Executes a test that completed the requests in the request slots `slots`.
-    fn test(&mut self, slots: &[u32]) -> Step {
-        if slots.is_empty() {
-            return Ok(look());
-        }
-        let requests = slots.iter().map(|&slot| self.free(slot)).collect::<Step<Requests>>()?;
-        self.asked = RecordedAnswer::Test(Box::new(requests.clone()));
-        Ok(Call::Test { requests, which: Which::All, poll: false })
-    }
-
-    /// Handles the engine's answer to the last question. Returns a wait for the completions and messages that had
-    /// happened at this call in the recording, but have not happened in the replay.
-    pub fn answered(&mut self, done: &[Completion]) -> Option<Call> {
-        match std::mem::replace(&mut self.asked, RecordedAnswer::Nothing) {
-            RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
-            RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
-            RecordedAnswer::Sends => {
-                // Sends are removed from the back of the list, so that the indices of other sends stay valid.
-                done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));
-                None
-            }
-            _ => None,
-        }
-    }
-
-    /// Tests which sends without a wait are complete, because the number of such sends may become large.
-    #[cold]
-    fn look_at_sends(&mut self) -> Call {
-        self.asked = RecordedAnswer::Sends;
-        let requests = self.sends.iter().map(|(id, _)| *id).collect();
-        Call::Test { requests, which: Which::Some, poll: false }
     }
 
     /// Ends the task after completing all sends.

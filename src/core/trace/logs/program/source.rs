@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use super::super::call::LogCall;
-use super::super::cores::ThreadOnCores;
 use super::super::cursor::LogCursor;
-use super::super::handover::{Handover, ThreadRequests, wait_for_own_time};
+use super::super::handover::{Handover, ThreadRequests};
 use super::super::threads::{NONE, RankThreads, ThreadMessage};
 use super::{KnownComm, LogProgram, LogStep};
 use crate::rank::{Call, RequestId};
+use crate::trace::cores::wait_for_own_time;
+use crate::trace::logs::turns::ThreadOnCores;
 
 /// Objects of the MPI library that all threads of a rank use.
 #[derive(Debug, Default)]

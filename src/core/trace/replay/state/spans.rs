@@ -8,8 +8,9 @@ use crate::units::SimSpan;
 impl TaskPosition {
     /// Engine call for a block of computing. If the recording measured real code, the engine call is [`Call::Code`].
     #[inline]
-    pub(super) fn computing(&self, trace: &Trace, span: SimSpan) -> Call {
-        let is_code = self.collective.is_none() && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
+    pub(super) fn computing(&mut self, trace: &Trace, span: SimSpan) -> Call {
+        self.is_block = self.collective.is_none();
+        let is_code = self.is_block && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
         let span = self.scaled(span);
         if is_code { Call::Code(span) } else { Call::Compute(span) }
     }
