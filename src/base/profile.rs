@@ -46,7 +46,7 @@ pub use tasks::{
     ArrivalBin, Bounds, LOG_FORMAT, Left, ProcessTasks, Sample, Series, Stage, StageSeries, StageTimes, TaskAnalysis,
     TaskLog, Visit, WaitingTimes, is_luna_log, read_task_logs,
 };
-pub use threads::{LISTED_THREADS, ThreadTime};
+pub use threads::{HybridEfficiencies, LISTED_THREADS, ThreadSum, ThreadTime};
 pub use timeline::{Activity, Arrow, Interval, NO_PLACE, StrandSpan, Thinned, ThreadTimeline, Timeline};
 pub use timers::{AppFigure, AppResult, TimerSums};
 pub use typical::typical_times;

@@ -20,7 +20,6 @@ use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
 use super::messages::{post, recv, set_ready, start_send};
 use super::mpi_intervals::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
-use super::rank_times::ThreadRecord;
 use super::requests::RequestRecord;
 use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
 use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
@@ -448,7 +447,7 @@ fn of_strand(
         let (request, start) = (*request, *start);
         let TaskState { clock, path, site: place, .. } = *control;
         if let Some(record) = thread.take() {
-            lp.recording.threads.push(*record);
+            lp.recording.threads.extend(target.add_ended_thread(*record));
         } else if let Some(trail) = &mut target.trail {
             trail.strand(StrandSpan { start, end: clock, place });
         }
@@ -484,8 +483,8 @@ fn start_strand(
         target.strands.len() - 1
     });
     let task = index as u32 + 1;
-    let request = target.requests.add(RequestRecord::strand(task, clock));
-    let thread = ThreadRecord::new(target.rank, program.thread(), clock, lp.recording.limits);
+    let request = target.requests.add(RequestRecord::strand(task, program.thread().is_some(), clock));
+    let thread = target.begin_thread(program.thread(), clock, lp.recording.limits);
     let strand = StrandState { control, program: Some(program), request, began: clock, thread };
     target.strands[index] = Some(Box::new(strand));
     run_strand(target, lp, task, Answer::Begin);

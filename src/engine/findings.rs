@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use serde::{Deserialize, Serialize};
 
 use mcpsim_base::profile::{
-    BlockUse, CodeTimes, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, ThreadTime, TimeParts,
-    TimerSums, Unreceived, Unwaited, Uses,
+    BlockUse, CodeTimes, CollectiveProfile, CopyUse, MessageProfile, Pairs, SharedKind, TaskLog, ThreadSum, ThreadTime,
+    TimeParts, TimerSums, Unreceived, Unwaited, Uses,
 };
 use mcpsim_base::rank::{Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -23,7 +23,7 @@ use super::outcome::{HostTime, Messages};
 use super::paths::Path;
 use super::place_messages;
 use super::queue::EventQueue;
-use super::rank_times::of_threads;
+use super::rank_times::{of_ranks, of_threads};
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
 
@@ -37,6 +37,8 @@ pub(super) struct Findings {
     pub reached: SimTime,
     pub times: Vec<(Rank, SimTime, TimeParts)>,
     pub threads: Vec<ThreadTime>,
+    /// Times of all threads of each rank that has started threads.
+    pub rank_threads: Vec<ThreadSum>,
     /// Greatest clock of a rank, this rank (of several the lowest), and the rank's path.
     pub last: Option<(SimTime, Rank, Path)>,
     /// Contention on the path of the last rank by resource, in the `fair` contention model.
@@ -102,6 +104,7 @@ impl Findings {
             reached: lp.now.time,
             times: ranks.iter().map(|state| (state.target.rank, state.target.main.clock, state.target.parts)).collect(),
             threads: threads.into_iter().map(|record| record.time).collect(),
+            rank_threads: of_ranks(&ranks),
             last,
             charges,
             uses,
@@ -138,6 +141,7 @@ impl Findings {
             merged.reached = merged.reached.max(other.reached);
             merged.times.extend(other.times);
             merged.threads.extend(other.threads);
+            merged.rank_threads.extend(other.rank_threads);
             merged.timelines.extend(other.timelines);
             merged.code.extend(other.code);
             merged.logs.extend(other.logs);

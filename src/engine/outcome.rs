@@ -12,9 +12,10 @@ use super::{
 use mcpsim_base::platform::{NarrowUplink, UnreadKeys};
 use mcpsim_base::profile::{
     AppResult, Basis, BlockUse, CollectiveUse, ContentionLevels, CopyUse, CriticalPath, Efficiencies, FunctionProfile,
-    HostNoise, KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile, MessageSort, NetworkUse,
-    OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog, ThreadTime, TimeParts,
-    Timeline, TimerSums, UnreceivedMessage, UnwaitedRequests, UplinkContention, WhatIf,
+    HostNoise, HybridEfficiencies, KindMessages, LatencyTolerance, LoadOverTime, MessageCell, MessageProfile,
+    MessageSort, NetworkUse, OtherAlgorithm, PathParts, ResourceUse, SharesChanged, SiteProfile, TaskAnalysis, TaskLog,
+    ThreadSum, ThreadTime, TimeParts, Timeline, TimerSums, UnreceivedMessage, UnwaitedRequests, UplinkContention,
+    WhatIf,
 };
 use mcpsim_base::units::{SimSpan, SimTime, picoseconds};
 
@@ -103,6 +104,9 @@ pub struct Outcome {
     /// Parallel efficiencies as defined by POP, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiencies: Option<Efficiencies>,
+    /// Efficiencies of MPI and of threads, if ranks have threads with clocks of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hybrid: Option<HybridEfficiencies>,
     /// Additional network latency that the program tolerates, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_tolerance: Option<Vec<LatencyTolerance>>,
@@ -143,6 +147,9 @@ pub struct Outcome {
     /// Times of threads with clocks of their own, by rank and thread: the first 256 that each rank has started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_thread: Vec<ThreadTime>,
+    /// Times of all threads of each rank, if ranks have threads with clocks of their own; omitted as `per_rank`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rank_threads: Vec<ThreadSum>,
     /// Messages by the least common place of the sender's and the receiver's core, if the platform states places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_place: Vec<PlaceMessages>,
@@ -189,13 +196,13 @@ impl Outcome {
     /// Returns the Outcome as a study keeps it: without fields that grow with the number of ranks, and without fields
     /// that are not exported.
     #[must_use]
-    pub fn of_point(self) -> Outcome {
-        let (per_rank, per_thread, pairs, sent) = (Vec::new(), Vec::new(), None, BTreeMap::new());
-        let (task_logs, timelines, places) = (Vec::new(), Vec::new(), Vec::new());
-        let timers = TimerSums::default();
+    pub fn of_point(mut self) -> Outcome {
+        let (per_rank, per_thread, rank_threads, pairs, sent) = Default::default();
+        let (task_logs, timelines, places, timers) = Default::default();
         let of_job = |job: JobOutcome| JobOutcome { outcome: job.outcome.of_point(), ..job };
-        let jobs = self.jobs.into_iter().map(of_job).collect();
-        Outcome { jobs, per_rank, per_thread, pairs, sent, task_logs, timers, timelines, places, basis: None, ..self }
+        let jobs = std::mem::take(&mut self.jobs).into_iter().map(of_job).collect();
+        let small = Outcome { per_rank, per_thread, rank_threads, pairs, sent, ..self };
+        Outcome { jobs, task_logs, timers, timelines, places, basis: None, ..small }
     }
 }
 
@@ -449,6 +456,8 @@ mod tests {
             places: Vec::new(),
             per_rank: Vec::new(),
             per_thread: Vec::new(),
+            rank_threads: Vec::new(),
+            hybrid: None,
             by_place: Vec::new(),
             pairs: None,
             copies: None,
@@ -479,7 +488,10 @@ mod tests {
             Some(vec![FunctionProfile { function: "MPI_Send".to_owned(), total, per_rank: Vec::new() }]);
         outcome.per_rank = vec![RankTime { rank: 0, node: 1, cmp: 2, core: 3, clock: SimTime::from_ps(4), parts }];
         let (start, end) = (SimTime::from_ps(5), SimTime::from_ps(6));
-        outcome.per_thread = vec![ThreadTime { rank: 0, thread: 1, start, end, parts }];
+        outcome.per_thread = vec![ThreadTime { rank: 0, thread: 1, start, end, parts, thread_wait: span(3) }];
+        outcome.rank_threads = vec![ThreadSum::of_main(0, &parts, span(1))];
+        outcome.hybrid =
+            HybridEfficiencies::of_run(end, 2, &[ThreadSum { compute: span(4), ..outcome.rank_threads[0] }]);
         outcome.pairs = Some(vec![PairMessages { from: 0, to: 1, count: 2, bytes: 3 }]);
         outcome.copies = Some(CopyUse { count: 3, waited: span(7), ..CopyUse::default() });
         outcome.host.profile = vec![HostTime { worker: 1, ..HostTime::default() }];

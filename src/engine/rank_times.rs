@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use mcpsim_base::profile::{Activity, LISTED_THREADS, ThreadTime, ThreadTimeline, TimeParts, Timeline};
-use mcpsim_base::rank::Rank;
+use mcpsim_base::profile::{Activity, LISTED_THREADS, ThreadSum, ThreadTime, ThreadTimeline, TimeParts, Timeline};
+use mcpsim_base::rank::{COMPLETE, Rank, Requests};
 use mcpsim_base::units::{SimSpan, SimTime};
 
 use super::activity::ActivityLimits;
 use super::clock::TimeCategory;
-use super::state::{RankState, StrandState, TaskState};
+use super::state::{MAIN, RankState, StrandState, TargetRank, TaskState};
 
 /// Location, final clock and parts of the time of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -39,15 +39,64 @@ pub(super) struct ThreadRecord {
     pub timeline: Option<Timeline>,
 }
 
-impl ThreadRecord {
-    /// Creates the record of the thread `thread` of `rank` that starts at `start`; `None` if the thread is not listed.
-    pub fn new(rank: Rank, thread: Option<u32>, start: SimTime, limits: ActivityLimits) -> Option<Box<ThreadRecord>> {
-        let thread = thread.filter(|&thread| thread <= LISTED_THREADS)?;
-        let time = ThreadTime { rank, thread, start, end: start, parts: TimeParts::default() };
-        let timeline = (limits.intervals > 0).then(|| Timeline::starting_at(start, limits.intervals / OF_RANK));
+/// Times of the threads of a rank.
+#[derive(Debug, Default)]
+pub(super) struct ThreadsOfRank {
+    /// Waits of the main thread for other threads.
+    main_wait: SimSpan,
+    /// Threads other than the main thread that have ended.
+    ended: ThreadSum,
+}
+
+impl TargetRank {
+    /// Returns true if one of the requests is of another thread of the rank.
+    #[inline(always)]
+    pub fn waits_for_thread(&self, requests: &Requests) -> bool {
+        self.threads.is_some() && requests.iter().any(|&id| id != COMPLETE && self.requests.get(id).is_of_thread())
+    }
+
+    /// Records that the task has waited for another thread since its clock showed `since`.
+    #[cold]
+    pub fn has_waited_for_thread(&mut self, task: u32, since: SimTime) {
+        let waited = self.control(task).clock.since(since);
+        match (&mut self.threads, task) {
+            (Some(threads), MAIN) => threads.main_wait += waited,
+            (_, MAIN) => {}
+            _ => {
+                if let Some(record) = self.strands[task as usize - 1].as_mut().and_then(|of| of.thread.as_mut()) {
+                    record.time.thread_wait += waited;
+                }
+            }
+        }
+    }
+
+    /// Creates the record of the thread `thread` that starts at `start`; `None` if the thread has no number.
+    pub fn begin_thread(
+        &mut self,
+        thread: Option<u32>,
+        start: SimTime,
+        limits: ActivityLimits,
+    ) -> Option<Box<ThreadRecord>> {
+        let thread = thread?;
+        self.threads.get_or_insert_default();
+        let (parts, thread_wait) = (TimeParts::default(), SimSpan::ZERO);
+        let time = ThreadTime { rank: self.rank, thread, start, end: start, parts, thread_wait };
+        let has_timeline = limits.intervals > 0 && thread <= LISTED_THREADS;
+        let timeline = has_timeline.then(|| Timeline::starting_at(start, limits.intervals / OF_RANK));
         Some(Box::new(ThreadRecord { time, timeline }))
     }
 
+    /// Adds a thread that has ended. Returns its record if the thread is listed.
+    pub fn add_ended_thread(&mut self, record: ThreadRecord) -> Option<ThreadRecord> {
+        let time = &record.time;
+        if let Some(threads) = &mut self.threads {
+            threads.ended.add(&time.parts, time.alive(), time.thread_wait);
+        }
+        (time.thread <= LISTED_THREADS).then_some(record)
+    }
+}
+
+impl ThreadRecord {
     /// Removes and returns the timeline of the thread.
     pub fn take_timeline(&mut self) -> Option<ThreadTimeline> {
         Some(ThreadTimeline { thread: self.time.thread, timeline: self.timeline.take()? })
@@ -82,11 +131,41 @@ pub(super) fn part_and_activity(
     }
 }
 
-/// Returns the records of all threads of `ranks`. `ended` has the records of threads that have ended.
+/// Returns the records of the listed threads of `ranks`. `ended` has the records of listed threads that have ended.
 pub(super) fn of_threads<P>(ranks: &mut [RankState<P>], ended: Vec<ThreadRecord>) -> Vec<ThreadRecord> {
-    let strands = ranks.iter_mut().flat_map(|state| state.target.strands.iter_mut().flatten());
-    let living = strands.filter_map(|strand: &mut Box<StrandState>| strand.thread.take()).map(|record| *record);
-    let mut all: Vec<ThreadRecord> = ended.into_iter().chain(living).collect();
+    let mut all = ended;
+    for RankState { target, .. } in ranks {
+        let strands = target.strands.iter_mut().flatten();
+        let living: Vec<_> = strands.filter_map(|strand: &mut Box<StrandState>| strand.thread.take()).collect();
+        all.extend(living.into_iter().filter_map(|record| target.add_ended_thread(*record)));
+    }
     all.sort_unstable_by_key(|record| (record.time.rank, record.time.thread));
+    all
+}
+
+/// Returns the times of all threads of each of `ranks` that has started threads. All threads have ended.
+pub(super) fn of_ranks<P>(ranks: &[RankState<P>]) -> Vec<ThreadSum> {
+    let of = |RankState { target, .. }: &RankState<P>| {
+        let threads = target.threads.as_ref()?;
+        let mut all = ThreadSum::of_main(target.rank, &target.parts, threads.main_wait);
+        all.merge(&threads.ended);
+        Some(all)
+    };
+    ranks.iter().filter_map(of).collect()
+}
+
+/// Adds the ranks of `times` without threads to `of_threads`, if other ranks have threads.
+pub(super) fn with_all_ranks(of_threads: Vec<ThreadSum>, times: &[(Rank, SimTime, TimeParts)]) -> Vec<ThreadSum> {
+    if of_threads.is_empty() {
+        return of_threads;
+    }
+    let of_main = |(rank, _, parts): &(Rank, SimTime, TimeParts)| ThreadSum::of_main(*rank, parts, SimSpan::ZERO);
+    let mut all: Vec<ThreadSum> = times.iter().map(of_main).collect();
+    all.sort_unstable_by_key(|of| of.rank);
+    for of in of_threads {
+        if let Ok(index) = all.binary_search_by_key(&of.rank, |of| of.rank) {
+            all[index] = of;
+        }
+    }
     all
 }

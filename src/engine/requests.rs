@@ -108,9 +108,15 @@ impl RequestRecord {
         RequestRecord::new(RequestKind::Send, to, tag, size, left, PathSlot::NONE)
     }
 
-    /// Creates the request that completes when strand (concurrent task) `number` ends.
-    pub fn strand(number: u32, started: SimTime) -> Self {
-        RequestRecord::new(RequestKind::Strand, number, 0, Bytes::ZERO, started, PathSlot::NONE)
+    /// Creates the request that completes when strand (concurrent task) `number` ends. The strand may be a thread.
+    pub fn strand(number: u32, is_thread: bool, started: SimTime) -> Self {
+        let tag = if is_thread { THREAD_WAIT } else { 0 };
+        RequestRecord::new(RequestKind::Strand, number, tag, Bytes::ZERO, started, PathSlot::NONE)
+    }
+
+    /// Returns true if another thread of the rank completes the request.
+    pub fn is_of_thread(&self) -> bool {
+        self.tag == THREAD_WAIT || lock_holder(self.tag).is_some()
     }
 
     /// Sets the start of the transfer that makes the request ready, and the path that determined this start.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use mcpsim_base::platform::{Platform, Site};
 use mcpsim_base::profile::{
-    CodeTimes, HostNoise, Intervals, LatencyTolerance, LoadOverTime, NetworkUse, PathParts, TaskAnalysis, TaskLog,
-    TimeParts, Timeline, Uses,
+    CodeTimes, HostNoise, HybridEfficiencies, Intervals, LatencyTolerance, LoadOverTime, NetworkUse, PathParts,
+    TaskAnalysis, TaskLog, TimeParts, Timeline, Uses,
 };
 use mcpsim_base::rank::{Mailboxes, Program, Rank};
 use mcpsim_base::units::{SimSpan, SimTime};
@@ -26,7 +26,7 @@ use super::outcome::{HostUse, IntervalMessages, LevelTotals, Outcome, PairMessag
 use super::paths::Path;
 use super::place_messages;
 use super::processes::{Processes, Screen};
-use super::rank_times::RankTime;
+use super::rank_times::{RankTime, with_all_ranks};
 use super::transport::{ExchangeBuffers, Transport};
 use super::worker::WorkerEnd;
 pub use programs::{PreparedRun, RankPrograms, RunResult};
@@ -76,6 +76,8 @@ pub struct RunOptions {
     pub timeline: bool,
     /// Whether the run records the load of resources over virtual time.
     pub load_over_time: bool,
+    /// Number of cores of each rank, on which its threads compute.
+    pub cores_per_rank: u32,
     /// Mailboxes with message data of programs that run ahead of virtual time, if any do.
     pub mailboxes: Option<Arc<Mailboxes>>,
     /// Whether the programs may be created again and run from the start, which a trial of several workers needs. If
@@ -99,6 +101,7 @@ impl Default for RunOptions {
             latency_tolerance: false,
             timeline: false,
             load_over_time: false,
+            cores_per_rank: 1,
             mailboxes: None,
             restartable: true,
             host_clock: None,
@@ -303,6 +306,7 @@ impl<'a> Simulation<'a> {
         let Findings {
             mut times,
             mut threads,
+            rank_threads,
             last,
             charges,
             uses,
@@ -339,7 +343,13 @@ impl<'a> Simulation<'a> {
         let code: Vec<CodeTimes> = code.into_iter().map(|(_, times)| times).collect();
         let noise = HostNoise::of(&code, (mean.wait + mean.collective).as_seconds());
         // Threads that execute fragments of a task program compute concurrently with the thread of their rank.
-        let computing = TimeParts { compute: mean.compute + TaskLog::mean_of_threads(&task_logs), ..mean };
+        let rank_threads = with_all_ranks(rank_threads, &times);
+        let hybrid = HybridEfficiencies::of_run(predicted, self.options.cores_per_rank, &rank_threads);
+        let compute = match &hybrid {
+            None => mean.compute + TaskLog::mean_of_threads(&task_logs),
+            Some(of) => SimSpan::from_ps((of.parallel * predicted.as_ps() as f64) as u64),
+        };
+        let computing = TimeParts { compute, ..mean };
         // Before the start of its job a rank has neither work nor messages.
         let start = last.map_or(SimTime::ZERO, |(_, rank, _)| self.start_of(rank));
         let mut path = path_parts(last, start, &computing);
@@ -387,6 +397,7 @@ impl<'a> Simulation<'a> {
             utilisation: uses.map(|uses| uses.rows(predicted)).unwrap_or_default(),
             critical_path,
             efficiencies: None,
+            hybrid,
             latency_tolerance: tolerance,
             functions: None,
             sites: None,
@@ -402,6 +413,7 @@ impl<'a> Simulation<'a> {
             places,
             per_rank: if listed { times.iter().map(row).collect() } else { Vec::new() },
             per_thread: if listed { threads } else { Vec::new() },
+            rank_threads: if listed { rank_threads } else { Vec::new() },
             pairs: pairs.map(|pairs| pairs.sorted().into_iter().map(PairMessages::from).collect()),
             copies,
             blocks: Some(blocks).filter(|blocks| blocks.count > 0),

@@ -14,7 +14,7 @@ use super::conditions::RankConditions;
 use super::idle::Idle;
 use super::memory::SharedBlock;
 use super::paths::PathSlot;
-use super::rank_times::ThreadRecord;
+use super::rank_times::{ThreadRecord, ThreadsOfRank};
 use super::requests::RequestTable;
 use super::resource::fifo::Fifo;
 
@@ -57,6 +57,8 @@ pub(super) struct TargetRank {
     pub trail: Option<Box<ActivityRecord>>,
     /// State that the platform's conditions keep for the rank, if any.
     pub meets: Option<Box<RankConditions>>,
+    /// Times of the rank's threads, from the start of the first thread with a clock of its own on.
+    pub threads: Option<Box<ThreadsOfRank>>,
 }
 
 /// Resources that the messages of a rank hold, in the `fair` contention model.
@@ -273,6 +275,7 @@ impl TargetRank {
             idle: None,
             trail: ActivityRecord::new(recording),
             meets: None,
+            threads: None,
         }
     }
 

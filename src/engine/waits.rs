@@ -59,7 +59,13 @@ pub(super) fn complete_all(
         WaitKind::Recv | WaitKind::Exchange => 1,
         WaitKind::WaitAll => requests.len(),
     };
-    take(target, lp, task, requests);
+    if target.waits_for_thread(requests) {
+        let since = target.control(task).clock;
+        take(target, lp, task, requests);
+        target.has_waited_for_thread(task, since);
+    } else {
+        take(target, lp, task, requests);
+    }
     lp.completions.clear();
     for (index, &id) in (0..).zip(requests) {
         if let Some(&next) = requests.get(index as usize + FORESEEN)
@@ -324,7 +330,11 @@ fn decide_any(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, r
             best = Some(candidate);
         }
     }
+    let since = target.waits_for_thread(requests).then(|| target.control(task).clock);
     complete_one(target, lp, task, best.expect("woken when a request is ready"));
+    if let Some(since) = since {
+        target.has_waited_for_thread(task, since);
+    }
 }
 
 /// Completes one request of a wait for any of several requests.

@@ -2,7 +2,7 @@
 
 use crate::engine::Outcome;
 use crate::platform::Level;
-use crate::profile::LatencyTolerance;
+use crate::profile::{Efficiencies, HybridEfficiencies, LatencyTolerance};
 
 use super::messages::level_names;
 use super::table::{Align, Table};
@@ -12,6 +12,12 @@ pub(super) fn table(outcome: &Outcome) -> String {
     let Some(of) = &outcome.efficiencies else { return String::new() };
     let mut table = Table::new(&[("efficiency", Align::Left), ("", Align::Right), ("", Align::Left)]);
     let percent = |share: f64| format!("{:.1}%", 100.0 * share);
+    if let Some(hybrid) = &outcome.hybrid {
+        for (name, share, what) in of_threads(hybrid, of) {
+            table.row([name.to_owned(), percent(share), what.to_owned()]);
+        }
+        return table.render() + &ideal(of);
+    }
     let rows = [
         ("parallel", of.parallel, "load balance x communication"),
         ("  load balance", of.load_balance, "mean / greatest computing"),
@@ -26,7 +32,26 @@ pub(super) fn table(outcome: &Outcome) -> String {
     for (name, share, what) in rows.into_iter().chain(of_memory.into_iter().filter(|_| of.memory < 1.0)) {
         table.row([name.to_owned(), percent(share), what.to_owned()]);
     }
-    table.render() + &format!("  predicted time with an ideal network {}\n", of.ideal)
+    table.render() + &ideal(of)
+}
+
+fn ideal(of: &Efficiencies) -> String {
+    format!("  predicted time with an ideal network {}\n", of.ideal)
+}
+
+/// Returns name, value and meaning of the efficiencies of ranks with threads.
+fn of_threads(hybrid: &HybridEfficiencies, of: &Efficiencies) -> [(&'static str, f64, &'static str); 9] {
+    [
+        ("parallel", hybrid.parallel, "MPI x threads"),
+        ("  MPI", hybrid.mpi, "load balance x communication"),
+        ("    load balance", hybrid.mpi_load_balance, "mean / greatest time outside of MPI"),
+        ("    communication", hybrid.mpi_communication, "serialization x transfer"),
+        ("      serialization", of.serialization, "greatest time outside of MPI / ideal network"),
+        ("      transfer", of.transfer, "ideal network / predicted"),
+        ("  threads", hybrid.threads, "load balance x communication"),
+        ("    load balance", hybrid.threads_load_balance, "mean / greatest computing / that of MPI"),
+        ("    communication", hybrid.threads_communication, "greatest computing / time outside of MPI"),
+    ]
 }
 
 /// Returns a text about the increases of network latency that make the run 1, 2 and 5 % longer.
@@ -59,7 +84,6 @@ pub(super) fn tolerance(outcome: &Outcome) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::Efficiencies;
     use crate::report::samples::{busy, empty};
     use crate::units::SimSpan;
 

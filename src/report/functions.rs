@@ -245,6 +245,7 @@ mod tests {
             start: SimTime::ZERO,
             end: outcome.predicted,
             parts: TimeParts::default(),
+            thread_wait: SimSpan::ZERO,
         };
         outcome.per_thread = vec![thread];
         assert_eq!(share(&outcome, &calls), format!("{:.1}%", 100.0 / (ranks + 1.0)));

@@ -38,6 +38,7 @@ const MEMORY: &str = "  waiting for memory";
 
 /// Caption of the time parts in the table of the critical path.
 const IMBALANCE: &str = "  imbalance: compute time on the path beyond the mean over ranks\n";
+const IMBALANCE_OF_CORES: &str = "  imbalance: compute time on the path beyond the mean over cores of ranks\n";
 
 /// Returns a table of the critical path's parts, whose sum is the predicted time; empty if the run did not record the
 /// path.
@@ -105,7 +106,7 @@ pub(super) fn parts(outcome: &Outcome) -> String {
     }
     let mut text = table.render();
     if path.imbalance > SimSpan::ZERO {
-        text.push_str(IMBALANCE);
+        text.push_str(if outcome.hybrid.is_some() { IMBALANCE_OF_CORES } else { IMBALANCE });
     }
     text
 }

@@ -170,6 +170,8 @@ fn outcome(app: &str, shape: Shape, ranks: u32, profile: &MessageProfile, per_ra
         places: Vec::new(),
         per_rank,
         per_thread: Vec::new(),
+        rank_threads: Vec::new(),
+        hybrid: None,
         by_place: Vec::new(),
         pairs: None,
         copies: None,

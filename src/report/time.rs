@@ -1,10 +1,10 @@
 //! Tables of the parts of the predicted time.
 
 use crate::engine::{Outcome, RankTime};
-use crate::profile::TimeParts;
+use crate::profile::{HybridEfficiencies, TimeParts};
 use crate::units::SimSpan;
 
-use super::numbers::{bar, percent, share};
+use super::numbers::{bar, count, percent, share};
 use super::table::{Align, Table};
 
 const BAR: usize = 10;
@@ -80,11 +80,14 @@ fn extremes(ranks: &[RankTime], value: impl Fn(&RankTime) -> SimSpan) -> Option<
 /// Returns a text about the parallel efficiency of the POP metrics, which is the share of computing in the ranks' time.
 /// Parallel efficiency is the product of load balance (mean divided by greatest compute time) and communication
 /// efficiency (greatest compute time divided by predicted time). The factor of memory is the share of computing without
-/// waiting for memory. Ranks with threads of their own have no such text, because the parts are those of main threads.
+/// waiting for memory. With threads, it is the product of the efficiencies of MPI and of threads.
 fn efficiency(outcome: &Outcome) -> String {
+    if let Some(of) = &outcome.hybrid {
+        return hybrid_efficiency(of, outcome.ranks);
+    }
     let mean = outcome.mean_parts.compute.as_ps() as f64;
     let most = outcome.per_rank.iter().map(|rank| rank.parts.compute).max().unwrap_or_default().as_ps() as f64;
-    if mean == 0.0 || most == 0.0 || outcome.ranks < 2 || !outcome.per_thread.is_empty() {
+    if mean == 0.0 || most == 0.0 || outcome.ranks < 2 {
         return String::new();
     }
     let predicted = outcome.predicted.as_ps() as f64;
@@ -104,6 +107,21 @@ fn efficiency(outcome: &Outcome) -> String {
         percent(share(mean - waits, predicted)),
         percent(share(mean, predicted)),
         percent(share(mean - waits, mean)),
+    )
+}
+
+fn hybrid_efficiency(of: &HybridEfficiencies, ranks: u32) -> String {
+    let cores = u64::from(of.cores_per_rank) * u64::from(ranks);
+    let [parallel, mpi, threads] = [of.parallel, of.mpi, of.threads].map(percent);
+    let factors = |[balance, communication]: [f64; 2]| {
+        format!("load balance {} x communication {}", percent(balance), percent(communication))
+    };
+    format!(
+        "\n  parallel efficiency {parallel} = MPI {mpi} x threads {threads}, on {} cores\n  MPI {mpi} = {}\n  \
+         threads {threads} = {}\n",
+        count(cores),
+        factors([of.mpi_load_balance, of.mpi_communication]),
+        factors([of.threads_load_balance, of.threads_communication])
     )
 }
 

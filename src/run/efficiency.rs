@@ -1,6 +1,7 @@
 //! Parallel efficiencies of a simulation run, which need a second run on a machine with an ideal network.
 
-use crate::profile::Efficiencies;
+use crate::engine::RankTime;
+use crate::profile::{Efficiencies, TimeParts};
 
 use super::application::Application;
 use super::conduct::{Conduct, Prediction};
@@ -41,8 +42,13 @@ impl Resolved {
         (again.settings.workers, again.settings.pairs) = (Some(1), false);
         let Some(ideal) = again.run_in(Conduct { recorded: false, ..conduct })? else { return Ok(None) };
         let outcome = &mut first.prediction.outcome;
-        let parts = outcome.per_rank.iter().map(|rank| &rank.parts);
-        outcome.efficiencies = Efficiencies::from_run(outcome.predicted, ideal.outcome.predicted, parts);
+        let useful = |(index, rank): (usize, &RankTime)| match outcome.rank_threads.get(index) {
+            // The factor of MPI regards all time outside of MPI as useful.
+            Some(of) => TimeParts { compute: of.main_outside_mpi, ..rank.parts },
+            None => rank.parts,
+        };
+        let parts: Vec<TimeParts> = outcome.per_rank.iter().enumerate().map(useful).collect();
+        outcome.efficiencies = Efficiencies::from_run(outcome.predicted, ideal.outcome.predicted, &parts);
         Ok(Some(first.prediction))
     }
 }

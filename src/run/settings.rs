@@ -411,6 +411,7 @@ impl Settings {
             latency_tolerance: self.details.latency_tolerance,
             timeline: self.details.timeline,
             load_over_time: self.details.load_over_time,
+            cores_per_rank: self.cores_per_rank,
             mailboxes: None,
             restartable: true,
             host_clock: self.details.host_profile.then_some(host::nanoseconds),

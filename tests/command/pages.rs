@@ -64,6 +64,37 @@ fn simulate(line: &str) {
 }
 
 #[test]
+fn a_page_shows_the_times_of_threads() {
+    let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let [run, page] = ["run.json", "page.html"].map(|name| directory.path().join(name).display().to_string());
+    simulate(&format!("--quiet --nct 1,1,2 --functions --json {run} workloads/ring.toml"));
+    let mut outcome: serde_json::Value = serde_json::from_str(&fs::read_to_string(&run).unwrap()).unwrap();
+    let parts = serde_json::json!({ "compute_ps": 3_000_000, "memory_ps": 0, "send_ps": 1_000_000, "recv_ps": 0,
+        "wait_ps": 6_000_000, "collective_ps": 0 });
+    let mut thread = serde_json::json!({ "rank": 1, "thread": 1, "start_ps": 1_000_000, "end_ps": 11_000_000,
+        "thread_wait_ps": 4_000_000 });
+    thread.as_object_mut().unwrap().extend(parts.as_object().unwrap().clone());
+    outcome["per_thread"] = serde_json::json!([thread]);
+    outcome["rank_threads"] = serde_json::json!([{ "rank": 1, "threads": 2, "alive_ps": 20_000_000,
+        "compute_ps": 12_000_000, "mpi_ps": 3_000_000, "thread_wait_ps": 5_000_000, "most_compute_ps": 9_000_000,
+        "main_outside_mpi_ps": 10_000_000 }]);
+    outcome["hybrid"] = serde_json::json!({ "cores_per_rank": 2, "parallel": 0.375, "load_balance": 0.5,
+        "communication": 0.75, "mpi": 0.5, "mpi_load_balance": 0.8, "mpi_communication": 0.625, "threads": 0.75,
+        "threads_load_balance": 0.625, "threads_communication": 1.2 });
+    fs::write(&run, outcome.to_string()).unwrap();
+    simulate(&format!("report {run} --html {page}"));
+    let Some(dom) = shown(Path::new(&page), directory.path()) else { return };
+    for text in [
+        "<td>37.5%</td><td class=\"text\">MPI × threads, on 2 cores per rank</td>",
+        "<td>1</td><td>2</td><td>20.00 us</td><td>12.00 us</td><td>3.000 us</td><td>5.000 us</td><td>9.000 us</td>",
+        "<td>1</td><td>1</td><td>1.000 us</td><td>11.00 us</td><td>3.000 us</td><td>3.000 us</td><td>4.000 us</td>",
+        "beyond the mean over the cores of the ranks",
+    ] {
+        assert!(dom.contains(text), "{text} in {dom}");
+    }
+}
+
+#[test]
 fn a_page_shows_in_a_browser_what_was_predicted() {
     let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let file = |name: &str| directory.path().join(name).display().to_string();

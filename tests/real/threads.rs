@@ -126,6 +126,16 @@ fn profiles_timelines_and_paths_show_threads() {
         times.collect::<Vec<_>>(),
         [(Some(1), 3.0, 3.0, 0.0), (Some(2), 5.0, 4.0, 1.0), (Some(3), 7.0, 5.0, 2.0)]
     );
+    // The threads compute 12 ms on four cores. They wait for 3 ms, and the main thread waits for 7 ms to join them.
+    let of = &outcome["rank_threads"][0];
+    assert_eq!((of["rank"].as_u64(), of["threads"].as_u64()), (Some(0), Some(4)));
+    let times = ["alive_ps", "compute_ps", "mpi_ps", "thread_wait_ps", "most_compute_ps", "main_outside_mpi_ps"];
+    assert_eq!(times.map(|key| ms(&of[key])), [22.0, 12.0, 0.0, 10.0, 5.0, 7.0], "{of}");
+    let share = |key: &str| (outcome["hybrid"][key].as_f64().unwrap() * 1000.0).round() / 1000.0;
+    assert_eq!(["parallel", "mpi", "threads"].map(share), [0.429, 1.0, 0.429], "{}", outcome["hybrid"]);
+    assert_eq!(["threads_load_balance", "threads_communication"].map(share), [0.6, 0.714], "{}", outcome["hybrid"]);
+    // The path has 7 ms of computing, and the mean over cores is 3 ms.
+    assert_eq!(["compute_ps", "imbalance_ps"].map(|key| ms(&outcome["path"][key])), [3.0, 4.0], "{}", outcome["path"]);
     // The path has the first thread up to 3 ms, and each further thread for 2 ms with the mutex.
     let path = outcome["critical_path"]["ranks"].as_array().unwrap().iter();
     let mut path: Vec<_> = path.map(|of| (of["thread"].as_u64(), ms(&of["own_ps"]))).collect();
@@ -212,6 +222,20 @@ fn calls_of_all_threads_are_counted() {
             assert_eq!(send["bytes"], 1200);
             // Five regions of three threads, with three iterations of a loop per thread.
             let told = outcome("openmp");
+            // Each thread computes 1 ms and two of six iterations of 1 ms per region, on four cores.
+            for rank in [0, 1] {
+                let of = &told["rank_threads"][rank];
+                assert_eq!(
+                    (of["threads"].as_u64(), of["compute_ps"].as_u64()),
+                    (Some(3), Some(45_000_000_000)),
+                    "{of}"
+                );
+                assert_eq!(of["main_outside_mpi_ps"].as_u64(), Some(15_000_000_000), "{of}");
+            }
+            let (predicted, hybrid) = (told["predicted_ps"].as_f64().unwrap(), &told["hybrid"]);
+            for (key, part) in [("parallel", 45e9 / 4.0), ("mpi", 15e9), ("threads", 0.75 * predicted)] {
+                assert!((hybrid[key].as_f64().unwrap() - part / predicted).abs() < 1e-9, "{hybrid}");
+            }
             let found = functions(&told);
             let calls = |start: &str| -> u64 {
                 found.iter().filter(|(name, _)| name.starts_with(start)).map(|(_, of)| of.0).sum()

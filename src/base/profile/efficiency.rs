@@ -6,7 +6,9 @@ use super::{PathParts, TimeParts};
 use crate::platform::Level;
 use crate::units::{SimSpan, SimTime, picoseconds};
 
-/// POP efficiencies of a run, from 0 to 1. *Useful* time of a rank is the time of its own code outside collectives.
+/// POP efficiencies of a run, from 0 to 1. *Useful* time of a rank is the time of its own code outside collectives. If
+/// ranks have threads with clocks of their own, it is the time of the main thread outside of MPI, so the values are those
+/// of the factor `mpi` of [`super::HybridEfficiencies`].
 ///
 /// parallel = load balance × communication; communication = serialization × transfer
 /// (POP Standard Metrics for Parallel Performance Analysis; Rosas, Giménez, Labarta 2014).

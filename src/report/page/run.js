@@ -24,8 +24,20 @@ function breakdown(run) {
   if (ranks.length > 0) {
     const most = Math.max(...ranks.map(rank => rank.compute_ps));
     const mean = ranks.reduce((sum, rank) => sum + rank.compute_ps, 0) / ranks.length;
-    const ideal = run.efficiencies && run.efficiencies.ideal_ps;
-    if (most > 0)
+    const ideal = run.efficiencies && run.efficiencies.ideal_ps, both = run.hybrid;
+    if (both)
+      content.push(...table("efficiencies", ["efficiency", "", "is"], [
+        ["parallel", percent(both.parallel, 1), "MPI × threads, on " + both.cores_per_rank + " cores per rank"],
+        ["MPI", percent(both.mpi, 1), "load balance × communication"],
+        ["MPI load balance", percent(both.mpi_load_balance, 1), "mean over greatest time of a main thread outside of MPI"],
+        ["MPI communication", percent(both.mpi_communication, 1), "greatest time outside of MPI over predicted time"]]
+        .concat(ideal ? [
+        ["serialization", percent(run.efficiencies.serialization, 1), "greatest time outside of MPI over time with an ideal network"],
+        ["transfer", percent(run.efficiencies.transfer, 1), "time with an ideal network over predicted time"]] : [], [
+        ["threads", percent(both.threads, 1), "load balance × communication"],
+        ["threads load balance", percent(both.threads_load_balance, 1), "mean per core over greatest computing time, over that of MPI"],
+        ["threads communication", percent(both.threads_communication, 1), "greatest computing time over greatest time outside of MPI"]])));
+    else if (most > 0)
       content.push(...table("efficiencies", ["efficiency", "", "is"], [
         ["parallel", percent(mean, run.predicted_ps), "load balance × communication"],
         ["load balance", percent(mean, most), "mean over greatest computing time"],
@@ -36,6 +48,17 @@ function breakdown(run) {
       ["rank", "node", "CMP", "core", "end", "compute", "send", "recv", "wait", "collective"],
       ranks.map(rank => [rank.rank, rank.node, rank.cmp, rank.core, time(rank.clock_ps), time(rank.compute_ps),
         time(rank.send_ps), time(rank.recv_ps), time(rank.wait_ps), time(rank.collective_ps)]), 5000)));
+    const teams = run.rank_threads || [];
+    if (teams.length > 0)
+      content.push(el("h3", {}, "Threads"), el("p", { class: "soft" }, "The sum over the threads of each rank, and each "
+        + "thread. Waits for threads include waits for cores."), ...table("rank-threads",
+        ["rank", "threads", "alive", "compute", "in MPI", "for threads", "greatest compute"],
+        teams.map(one => [one.rank, one.threads, time(one.alive_ps), time(one.compute_ps), time(one.mpi_ps),
+          time(one.thread_wait_ps), time(one.most_compute_ps)]), 5000),
+        el("details", {}, el("summary", {}, "every thread that a rank has started"), ...table("threads",
+        ["rank", "thread", "start", "end", "compute", "in MPI", "for threads"], (run.per_thread || []).map(one => [one.rank,
+          one.thread, time(one.start_ps), time(one.end_ps), time(one.compute_ps), time(one.send_ps + one.recv_ps + one.wait_ps
+            + one.collective_ps - one.thread_wait_ps), time(one.thread_wait_ps)]), 5000)));
   }
   section("breakdown", "Where time goes", ...content);
 }
@@ -46,7 +69,7 @@ function path(run) {
     for (const [name, ps] of Object.entries(of)) all.push([words(level) + " " + words(name), ps]);
   const used = all.filter(part => part[1] > 0).sort((a, b) => b[1] - a[1]);
   const content = [el("p", { class: "soft" }, "The parts of the critical path, which sum to the predicted time. "
-    + "Imbalance is compute time beyond the mean over ranks."),
+    + "Imbalance is compute time beyond the mean over " + (run.hybrid ? "the cores of the ranks." : "ranks.")),
     parts("path-parts", "parts of the critical path", used, run.predicted_ps)];
   const charged = Object.entries(run.contention || {}).flatMap(([level, of]) => Object.entries(of)
     .filter(([, ps]) => ps > 0).map(([name, ps]) => [words(level), words(name), time(ps), percent(ps, run.predicted_ps)]));
