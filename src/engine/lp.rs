@@ -16,7 +16,7 @@ use super::event::{Event, EventKey, EventKind};
 use super::fair::Fair;
 use super::jobs::JobRanks;
 use super::level_rules::{LevelRules, is_fair};
-use super::memory::NodeMemory;
+use super::memory::{EndedCopy, NodeMemory};
 use super::meter::Meter;
 use super::network::{Network, RankLocation};
 use super::paths::{PathSlot, Paths};
@@ -136,6 +136,8 @@ pub(super) struct LogicalProcess<'a> {
     pub completions: Vec<Completion>,
     /// Second buffer of completions, in use while the program holds `completions`.
     pub spare: Vec<Completion>,
+    /// Message copies whose ends are known; the allocation is reused.
+    pub known_copies: Vec<EndedCopy>,
     pub served: ServedMessages,
     /// Account of the worker's host time, if enabled.
     pub meter: Option<Meter>,
@@ -209,6 +211,7 @@ impl<'a> LogicalProcess<'a> {
             woken: Vec::new(),
             completions: Vec::new(),
             spare: Vec::new(),
+            known_copies: Vec::new(),
             served: ServedMessages::default(),
             meter: options.host_clock.map(|clock| Meter::new(clock, me)),
             doorbell: Arc::default(),

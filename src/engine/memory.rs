@@ -23,7 +23,6 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
 use mcpsim_base::platform::{CopyMemory, Level, Platform, Row, Site};
 use mcpsim_base::profile::{CopyUse, Resource};
@@ -91,6 +90,9 @@ pub(super) enum CopyFor {
         end: SimTime,
     },
 }
+
+/// A copy with its end and what held it up.
+pub(super) type EndedCopy = (CopyJob, SimTime, Delays);
 
 /// What is done with a copy.
 #[derive(Clone, Copy, Debug)]
@@ -418,25 +420,24 @@ impl LogicalProcess<'_> {
         Begun::UnderWay
     }
 
-    /// Begins the copies that wait at the rank's core until one takes time that is not known: those whose ends are,
-    /// with these and what held them up.
-    pub fn next_copies(&mut self, target: &mut TargetRank) -> SmallVec<[(CopyJob, SimTime, Delays); 2]> {
+    /// Begins the copies that wait at the rank's core until one takes time that is not known. Adds the copies with known
+    /// ends to `known`.
+    pub fn next_copies(&mut self, target: &mut TargetRank, known: &mut Vec<EndedCopy>) {
         let to = self.seats[target.rank as usize];
-        let mut known = SmallVec::new();
         loop {
             let now = self.now.time;
             let seats = self.seats;
             let memory = self.memory().expect("there are caches");
             let core = &mut memory.cores[to.local as usize];
             core.busy = false;
-            let Some(&job) = core.waiting.front() else { return known };
+            let Some(&job) = core.waiting.front() else { return };
             let from = seats[job.from as usize];
             let begins = job.start.max(target.copied());
             if begins > now && memory.waits(from, to, job.size) {
                 memory.cores[to.local as usize].busy = true;
                 let rank = target.rank;
                 self.push(target, begins, rank, || EventKind::CopyTurn);
-                return known;
+                return;
             }
             let row = self.network.received_row(job.from, target.rank, RankLocation::level(from, to), job.size);
             let begun = self.begin_copy(target, row, &job);
@@ -448,7 +449,7 @@ impl LogicalProcess<'_> {
                 }
                 Begun::UnderWay => {
                     core.busy = true;
-                    return known;
+                    return;
                 }
             }
         }

@@ -432,6 +432,7 @@ impl<'a, P: Program> Worker<'a, P> {
 /// Handles the arrival of the head of an eager message in the `fair` contention model. The message left
 /// at `left`, and its head arrived by the event `key`. Returns the end of the message as far as it is known, or `None`
 /// if the message must wait until other messages are served.
+#[inline(always)]
 fn land(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
@@ -446,7 +447,10 @@ fn land(
     let (landing, delays) = lp.land(key, row, message.size, (left, passage), taker);
     if let TransferOutcome::Ends(end) = landing {
         if !serves {
-            lp.paths.delay(&mut message.path, delays);
+            // A message whose address is taken would be copied as a whole directly after writes to its fields.
+            let mut path = message.path;
+            lp.paths.delay(&mut path, delays);
+            message.path = path;
         }
         lp.record_to(target, level, key.from, message.size, (left, end));
     }

@@ -48,22 +48,32 @@ pub trait MpiProgram: Describe + Send {
     /// The engine answers a blocking collective by `Done`, and a non-blocking collective by `Started`.
     fn next(&mut self, reply: Reply<'_>) -> MpiCall;
 
-    /// Like [`MpiProgram::next`], but returns a point-to-point call without a wrapper. If the program sets `aside`, the
-    /// caller executes the action in `aside` and ignores the returned call.
+    /// Like [`MpiProgram::next`], but returns a plain call. If the program requests a collective, `collectives` begins
+    /// the collective and returns its first call. A program returns a call where it creates the call, because a copy of
+    /// the call would take longer.
     #[inline]
-    fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
+    fn next_call(&mut self, reply: Reply<'_>, collectives: &mut dyn BeginCollective) -> Call {
         match self.next(reply) {
             MpiCall::Call(call) => call,
-            collective => {
-                *aside = Some(Box::new(collective));
-                Call::Yield
-            }
+            collective => collectives.begin(collective, &|| self.position()),
         }
     }
 }
 
-/// Output argument for an action of an MPI program that is not a plain [`Call`].
-pub type Aside = Option<Box<MpiCall>>;
+/// Begins the collectives that an MPI program requests.
+pub trait BeginCollective {
+    /// Begins the collective `requested` and returns the first call of the collective. `place` returns the position of
+    /// the program for error messages.
+    fn begin(&mut self, requested: MpiCall, place: &dyn Fn() -> Option<String>) -> Call;
+}
+
+/// Stores a requested collective for a caller that executes the collective itself and ignores the returned call.
+impl BeginCollective for Option<MpiCall> {
+    fn begin(&mut self, requested: MpiCall, _: &dyn Fn() -> Option<String>) -> Call {
+        *self = Some(requested);
+        Call::Yield
+    }
+}
 
 /// Action that an MPI program requests from the engine.
 #[derive(Debug)]

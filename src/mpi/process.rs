@@ -9,7 +9,7 @@ use super::mover::{Mover, NoData};
 use super::names::{blocking_name, non_blocking_name};
 use super::rules::rule_size;
 use super::runner::Runner;
-use super::{Aside, CallForm, CollectiveCall, MpiCall, MpiProgram};
+use super::{BeginCollective, CallForm, MpiCall, MpiProgram};
 use mcpsim_base::platform::{MemoryPart, Platform};
 use mcpsim_base::profile::TaskLog;
 use mcpsim_base::rank::forward_reports;
@@ -30,12 +30,22 @@ use mcpsim_base::units::Bytes;
 #[repr(C)]
 pub struct MpiDriver<P> {
     active: Option<Box<EnteredCollective>>,
-    aside: Aside,
     program: P,
+    collectives: Collectives,
+}
+
+/// Data that a rank needs when it begins a collective.
+struct Collectives {
     platform: Arc<Platform>,
     memory: MemoryPart,
     /// Pairs of a communicator's identifier and the number of collectives that this rank has begun on the communicator.
     begun: SmallVec<[(u32, u32); 2]>,
+}
+
+/// Begins collectives of a rank and sets its active collective.
+struct CollectiveStart<'a> {
+    active: &'a mut Option<Box<EnteredCollective>>,
+    collectives: &'a mut Collectives,
 }
 
 /// State of a blocking collective that is in progress.
@@ -73,41 +83,42 @@ impl<P: MpiProgram> MpiDriver<P> {
     /// share `memory` of the memory bandwidth and caches. If `memory` is a number, it is the memory bandwidth in bytes
     /// per second (see [`mcpsim_base::platform::CoreRates::memory_share`]).
     pub fn new(program: P, platform: Arc<Platform>, memory: impl Into<MemoryPart>) -> Self {
-        MpiDriver { program, platform, memory: memory.into(), begun: SmallVec::new(), active: None, aside: None }
+        let collectives = Collectives { platform, memory: memory.into(), begun: SmallVec::new() };
+        MpiDriver { active: None, program, collectives }
     }
+}
 
-    /// Begins the collective in `aside`. A separate function keeps [`Program::next`] short, because most calls are
-    /// point-to-point.
+impl BeginCollective for CollectiveStart<'_> {
     #[inline(never)]
-    fn begin_aside(&mut self) -> Call {
-        match *self.aside.take().expect("there is a collective") {
-            MpiCall::Call(call) => call,
-            MpiCall::Collective(call) => self.begin(call, CallForm::Blocking),
-            MpiCall::StartCollective(call) => self.begin(call, CallForm::NonBlocking),
-        }
-    }
-
-    fn begin(&mut self, call: CollectiveCall, form: CallForm) -> Call {
+    fn begin(&mut self, requested: MpiCall, place: &dyn Fn() -> Option<String>) -> Call {
+        let (call, form) = match requested {
+            MpiCall::Call(call) => return call,
+            MpiCall::Collective(call) => (call, CallForm::Blocking),
+            MpiCall::StartCollective(call) => (call, CallForm::NonBlocking),
+        };
         let blocking = form == CallForm::Blocking;
         let collective = call.collective;
-        let sequence = self.sequence(call.comm.id());
+        let Collectives { platform, memory, .. } = &*self.collectives;
+        let cost = DataCost::of_machine(platform, *memory);
+        let sequence = self.collectives.sequence(call.comm.id());
         let bytes = rule_size(&call);
         let name = if blocking { blocking_name(collective) } else { non_blocking_name(collective) };
-        let cost = DataCost::of_machine(&self.platform, self.memory);
-        match Runner::new((call, form), &self.platform.collectives, cost, sequence, NoData) {
+        match Runner::new((call, form), &self.collectives.platform.collectives, cost, sequence, NoData) {
             Ok(runner) if blocking => {
                 let entry = CollectiveEntry { name, method: Some(runner.method()), bytes };
-                self.active = Some(Box::new(EnteredCollective { runner, left: false }));
+                *self.active = Some(Box::new(EnteredCollective { runner, left: false }));
                 Call::Enter(entry)
             }
             Ok(runner) => Call::Start(Box::new(Strand::new(runner, name, bytes))),
             Err(what) => {
-                let place = self.program.position().unwrap_or_else(|| name.to_owned());
+                let place = place().unwrap_or_else(|| name.to_owned());
                 Call::Fail(Box::new(ProgramError { kind: FailureKind::Description, place, what }))
             }
         }
     }
+}
 
+impl Collectives {
     /// Returns the number of collectives that this rank has begun on communicator `comm`, then increments this number.
     fn sequence(&mut self, comm: u32) -> u32 {
         let begun = match self.begun.iter_mut().find(|(id, _)| *id == comm) {
@@ -136,13 +147,8 @@ impl<P: MpiProgram> Program for MpiDriver<P> {
             // The MPI program receives the reply to the Leave call.
             self.active = None;
         }
-        // The call is moved only once on its way to the engine, because a copy takes longer than the creation of the
-        // call.
-        let mut call = self.program.next_call(reply, &mut self.aside);
-        if self.aside.is_some() {
-            call = self.begin_aside();
-        }
-        call
+        let MpiDriver { active, program, collectives } = self;
+        program.next_call(reply, &mut CollectiveStart { active, collectives })
     }
 }
 

@@ -43,20 +43,17 @@ impl Address {
 const MAX_TAG: i64 = i32::MAX as i64;
 
 impl ProgramState {
-    /// Engine call for `recv` or `irecv`; `None` if the source is MPI_PROC_NULL.
+    /// Pattern of `recv` or `irecv`; `None` if the source is MPI_PROC_NULL.
     #[inline(always)]
-    pub(super) fn receive(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Call>> {
+    pub(super) fn receive(&mut self, code: &Code, receive: &ReceiveOp) -> Evaluated<Option<Pattern>> {
         let Some(pattern) = self.pattern(code, receive)? else {
             self.received_from_none(receive.outputs);
             return Ok(None);
         };
-        Ok(Some(match receive.start {
-            Start::Blocking => Call::Recv(pattern),
-            Start::Request(name) => {
-                self.check_name_is_free(code, name)?;
-                Call::Irecv(pattern)
-            }
-        }))
+        if let Start::Request(name) = receive.start {
+            self.check_name_is_free(code, name)?;
+        }
+        Ok(Some(pattern))
     }
 
     /// Engine call for `sendrecv`. The statement may lack the send or the receive.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::mpi::{Aside, MpiCall, MpiProgram};
+use crate::mpi::{BeginCollective, MpiCall, MpiProgram};
 use crate::platform::{CoreRates, MemoryPart};
 use crate::profile::{StepSource, TaskLog, TimerSums, Unwaited};
 use crate::rank::{Call, CallSite, Describe, Envelope, FailureKind, ProgramError, Rank, Reply, ReplyKind};
@@ -81,20 +81,20 @@ impl RankProgram {
 
 impl MpiProgram for AppProgram {
     fn next(&mut self, reply: Reply<'_>) -> MpiCall {
-        let mut aside = None;
-        let call = self.next_call(reply, &mut aside);
-        aside.map_or(MpiCall::Call(call), |collective| *collective)
+        let mut requested: Option<MpiCall> = None;
+        let call = self.next_call(reply, &mut requested);
+        requested.unwrap_or(MpiCall::Call(call))
     }
 
     #[inline]
-    fn next_call(&mut self, reply: Reply<'_>, aside: &mut Aside) -> Call {
+    fn next_call(&mut self, reply: Reply<'_>, collectives: &mut dyn BeginCollective) -> Call {
         match self {
             AppProgram::Statements(RankProgram { shared, state }) => {
                 let clock = reply.clock;
                 state.answered(&shared.code, reply.kind);
-                state.run(shared, clock, aside)
+                state.run(shared, clock, collectives)
             }
-            AppProgram::Fragments(FragmentProgram(program)) => program.next_call(reply, aside),
+            AppProgram::Fragments(FragmentProgram(program)) => program.next_call(reply, collectives),
         }
     }
 }
@@ -172,7 +172,7 @@ impl ProgramState {
 
     /// Executes code that computes results. Such code makes no calls except the end, a failure and yields.
     pub(super) fn work_out(&mut self, shared: &SharedProgram) -> Call {
-        self.run(shared, SimTime::ZERO, &mut None)
+        self.run(shared, SimTime::ZERO, &mut None::<MpiCall>)
     }
 
     /// Handles the engine's reply to the last call, if the program needs the reply.
@@ -198,7 +198,7 @@ impl ProgramState {
     /// Executes instructions until the next engine call, at the virtual time `clock`. The return type is not `Result`,
     /// because copying a call costs as much as constructing it.
     #[inline]
-    fn run(&mut self, shared: &SharedProgram, clock: SimTime, aside: &mut Aside) -> Call {
+    fn run(&mut self, shared: &SharedProgram, clock: SimTime, collectives: &mut dyn BeginCollective) -> Call {
         let code = &shared.code;
         macro_rules! attempt {
             ($result:expr) => {
@@ -213,22 +213,28 @@ impl ProgramState {
                 Op::Send(send) => {
                     // The code has two return statements, so that the message is constructed in place.
                     if let Some(address) = attempt!(self.address(code, send)) {
+                        self.communicate();
                         if send.start == Start::Blocking {
-                            return self.communicate(Call::Send(address.message(send.mode)));
+                            return Call::Send(address.message(send.mode));
                         }
-                        return self.communicate(Call::Isend(address.message(send.mode)));
+                        return Call::Isend(address.message(send.mode));
                     }
                     self.pc += 1;
                 }
                 Op::Recv(receive) => {
-                    if let Some(call) = attempt!(self.receive(code, receive)) {
-                        return self.communicate(call);
+                    if let Some(pattern) = attempt!(self.receive(code, receive)) {
+                        self.communicate();
+                        if receive.start == Start::Blocking {
+                            return Call::Recv(pattern);
+                        }
+                        return Call::Irecv(pattern);
                     }
                     self.pc += 1;
                 }
                 Op::Exchange(both) => {
                     if let Some(call) = attempt!(self.exchange(code, &both.0, &both.1)) {
-                        return self.communicate(call);
+                        self.communicate();
+                        return call;
                     }
                     self.pc += 1;
                 }
@@ -252,8 +258,7 @@ impl ProgramState {
                     let action = attempt!(self.collective(code, collective));
                     self.called = true;
                     self.turns = 0;
-                    *aside = Some(Box::new(action));
-                    return Call::Yield;
+                    return collectives.begin(action, &|| Some(self.position(code)));
                 }
                 Op::Set { slot, value } => {
                     let value = attempt!(value.value(&mut self.env(code)));
@@ -275,7 +280,8 @@ impl ProgramState {
                 Op::Return { slot } => self.pc = self.slots.counter(*slot) as Pc,
                 Op::Probe(pattern) => {
                     if let Some(pattern) = attempt!(self.pattern(code, pattern)) {
-                        return self.communicate(Call::Probe(pattern));
+                        self.communicate();
+                        return Call::Probe(pattern);
                     }
                     self.received_from_none(pattern.outputs);
                     self.pc += 1;
@@ -313,11 +319,11 @@ impl ProgramState {
         Env { world: &code.world, rank: self.rank, slots: &self.slots, random: &mut self.random, peer: NONE }
     }
 
+    /// Records that the program makes a call that communicates.
     #[inline(always)]
-    fn communicate(&mut self, call: Call) -> Call {
+    fn communicate(&mut self) {
         self.called = true;
         self.turns = 0;
-        call
     }
 
     /// Resets the count of loop iterations without communication, after a successful test or probe.

@@ -52,8 +52,10 @@ impl Cache {
 pub(super) struct RecentCache {
     size: u64,
     held: u64,
-    /// Something has left it.
+    /// A buffer has left the cache. From then on, the buffers are in a list by last use.
     full: bool,
+    /// Number of uses of buffers.
+    uses: u64,
     places: FxHashMap<BufferKey, u32>,
     buffers: Vec<Buffer>,
     free: Vec<u32>,
@@ -61,11 +63,13 @@ pub(super) struct RecentCache {
     oldest: u32,
 }
 
-/// A buffer in the cache, in the list by last use.
+/// A buffer in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Buffer {
     key: BufferKey,
     bytes: u64,
+    /// Number of the last use while no buffer has left the cache; the list by last use is then not needed.
+    last_use: u64,
     newer: u32,
     older: u32,
 }
@@ -77,6 +81,7 @@ impl RecentCache {
             size,
             held: 0,
             full: false,
+            uses: 0,
             places: FxHashMap::default(),
             buffers: Vec::new(),
             free: Vec::new(),
@@ -89,18 +94,22 @@ impl RecentCache {
     /// time was, as long as all buffers have fitted.
     pub fn touch(&mut self, key: BufferKey, bytes: u64) -> bool {
         let mut was_there = false;
-        match self.places.get(&key).copied() {
+        self.uses += 1;
+        let place = match self.places.get(&key).copied() {
             Some(place) => {
-                self.unlink(place);
+                if self.full {
+                    self.unlink(place);
+                }
                 let buffer = &mut self.buffers[place as usize];
                 let more = bytes.saturating_sub(buffer.bytes);
                 buffer.bytes += more;
+                buffer.last_use = self.uses;
                 self.held += more;
                 was_there = bytes <= 2 * (buffer.bytes - more);
-                self.link(place);
+                place
             }
             None => {
-                let buffer = Buffer { key, bytes, newer: NONE, older: NONE };
+                let buffer = Buffer { key, bytes, last_use: self.uses, newer: NONE, older: NONE };
                 let place = match self.free.pop() {
                     Some(place) => {
                         self.buffers[place as usize] = buffer;
@@ -113,14 +122,26 @@ impl RecentCache {
                 };
                 self.places.insert(key, place);
                 self.held += bytes;
-                self.link(place);
+                place
             }
+        };
+        if self.full {
+            self.link(place);
+        } else if self.held > self.size {
+            self.full = true;
+            self.link_all();
         }
         while self.held > self.size {
-            self.full = true;
             self.drop_oldest();
         }
         bytes <= self.size && (was_there || !self.full)
+    }
+
+    /// Creates the list by last use when the first buffer is to leave the cache.
+    fn link_all(&mut self) {
+        let mut places: Vec<u32> = (0..self.buffers.len() as u32).collect();
+        places.sort_unstable_by_key(|&place| self.buffers[place as usize].last_use);
+        places.into_iter().for_each(|place| self.link(place));
     }
 
     fn drop_oldest(&mut self) {
@@ -189,5 +210,18 @@ mod tests {
         assert!(!cache.touch(1, 60) && cache.touch(1, 60), "all has left");
         assert!(cache.touch(1, 90) && cache.touch(1, 90), "most was there");
         assert!(!cache.touch(3, 1) && !cache.touch(3, 3) && cache.touch(3, 6), "most was not there, then half");
+    }
+
+    #[test]
+    fn the_buffer_that_leaves_first_is_the_one_used_longest_ago() {
+        let mut cache = RecentCache::new(100);
+        for key in [1, 2, 3, 4, 2, 1] {
+            assert!(cache.touch(key, 25));
+        }
+        // The fifth buffer replaces the third, and the sixth replaces the fourth.
+        cache.touch(5, 25);
+        cache.touch(6, 25);
+        assert!([1, 2].into_iter().all(|key| cache.touch(key, 25)));
+        assert!(!cache.touch(3, 25) && !cache.touch(4, 25));
     }
 }

@@ -12,9 +12,12 @@ use crate::state::TargetRank;
 
 /// Starts the message copies that are queued for the rank's core.
 pub(super) fn next_copies(target: &mut TargetRank, lp: &mut LogicalProcess<'_>) {
-    for (job, end, delays) in lp.next_copies(target) {
+    let mut known = std::mem::take(&mut lp.known_copies);
+    lp.next_copies(target, &mut known);
+    for (job, end, delays) in known.drain(..) {
         finish_copy(target, lp, &job, end, delays);
     }
+    lp.known_copies = known;
 }
 
 /// Runs the tasks of the rank whose waits are over. Also starts the copies and computing blocks that these tasks have

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::mpi::{Aside, MpiCall, MpiProgram};
+use crate::mpi::{BeginCollective, MpiCall, MpiProgram};
 use crate::platform::MemoryPart;
 use crate::profile::TaskLog;
 use crate::rank::{
@@ -450,10 +450,10 @@ const ANYTHING: Pattern = Pattern {
 
 impl MpiProgram for TaskProgram {
     fn next(&mut self, reply: Reply<'_>) -> MpiCall {
-        MpiCall::Call(self.next_call(reply, &mut None))
+        MpiCall::Call(self.next_call(reply, &mut None::<MpiCall>))
     }
 
-    fn next_call(&mut self, reply: Reply<'_>, _: &mut Aside) -> Call {
+    fn next_call(&mut self, reply: Reply<'_>, _: &mut dyn BeginCollective) -> Call {
         let TaskProgram { shared, state } = self;
         state.now = reply.clock;
         state.answered(&shared.graph, reply.kind);
