@@ -27,7 +27,7 @@ pub use call::{
 };
 pub use data::{Data, Loan};
 pub use describe::{CallSite, Called, Describe};
-pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap, mappings_per_stack};
+pub use fiber::{Fiber, FiberHandle, FloatEnvironment, GUARD, Trap, mappings_of_stacks};
 pub use matcher::{Envelope, Matcher};
 pub use shifted::{JobPosition, Shifted};
 pub use tally::{Tallied, Tallies};

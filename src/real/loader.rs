@@ -50,7 +50,7 @@ use parts::ModuleParts;
 use runtime::Runtime;
 use search::Sharing;
 
-use mcpsim_core::rank::mappings_per_stack;
+use mcpsim_core::rank::mappings_of_stacks;
 
 /// Maximum number of modules (files with one copy per rank) per program of a run. The modules of program `n` are
 /// numbered from `n * PROGRAM_MODULES`.
@@ -110,7 +110,7 @@ impl Image {
     /// The instances need more memory mappings than the operating system permits.
     pub fn check_room(&self, instances: usize) -> Result<(), ImageError> {
         let layout = &self.common.program.layout;
-        let needed = instances.saturating_mul(layout.mappings() + mappings_per_stack());
+        let needed = instances.saturating_mul(layout.mappings()).saturating_add(mappings_of_stacks(instances));
         let limit =
             std::fs::read_to_string("/proc/sys/vm/max_map_count").ok().and_then(|text| text.trim().parse().ok());
         match limit {

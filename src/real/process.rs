@@ -26,6 +26,7 @@ mod program;
 mod rank;
 mod sample;
 mod signature;
+mod string_list;
 mod task;
 pub(crate) mod team;
 mod timer;

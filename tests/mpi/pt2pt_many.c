@@ -109,6 +109,56 @@ static void every(void)
     end();
 }
 
+static void swap(int a, int b, int *numbers)
+{
+    MPI_Request request = all[a];
+    int number = numbers[a];
+    all[a] = all[b], numbers[a] = numbers[b];
+    all[b] = request, numbers[b] = number;
+}
+
+/* Between waits for any request of an array, the array gets further receives, entries change places, and a persistent
+   receive is started. */
+static void changing(void)
+{
+    static int values[3 * N + 1], sent[3 * N + 1], numbers[2 * N];
+    static MPI_Request pending[3 * N + 1];
+    int tag = 10000, posted = N, good = 1, index = 0;
+    MPI_Status status;
+    for (int i = 0; i <= 3 * N; i++) {
+        sent[i] = mark(rank, i, tag);
+        OK(MPI_Isend(&sent[i], 1, MPI_INT, next, tag + i, MPI_COMM_WORLD, &pending[i]));
+    }
+    for (int i = 0; i < 2 * N; i++) {
+        numbers[i] = i;
+        all[i] = MPI_REQUEST_NULL;
+        if (i < N)
+            OK(MPI_Irecv(&values[i], 1, MPI_INT, last, tag + i, MPI_COMM_WORLD, &all[i]));
+    }
+    numbers[N] = 3 * N;
+    OK(MPI_Recv_init(&values[3 * N], 1, MPI_INT, last, tag + 3 * N, MPI_COMM_WORLD, &all[N]));
+    for (int done = 0; done <= 3 * N; done++) {
+        if (done == N)
+            OK(MPI_Start(&all[N]));
+        good = MPI_Waitany(2 * N, all, &index, &status) == MPI_SUCCESS && good;
+        int number = index < 0 ? 0 : numbers[index];
+        good = good && index >= 0 && status.MPI_TAG == tag + number && values[number] == mark(last, number, tag);
+        if (index == N) {
+            OK(MPI_Request_free(&all[N]));
+        } else if (posted < 3 * N) {
+            good = good && all[index] == MPI_REQUEST_NULL;
+            numbers[index] = posted;
+            OK(MPI_Irecv(&values[posted], 1, MPI_INT, last, tag + posted, MPI_COMM_WORLD, &all[index]));
+            posted++;
+        }
+        for (int i = 0; i < (done % 50 == 0 ? 40 : done % 7 == 0); i++)
+            swap((done * 31 + i) % N, N + 1 + (done * 17 + i) % (N - 1), numbers);
+    }
+    OK(MPI_Waitany(2 * N, all, &index, &status));
+    CHECK(good && index == MPI_UNDEFINED);
+    OK(MPI_Waitall(3 * N + 1, pending, MPI_STATUSES_IGNORE));
+}
+
 int main(int argc, char **argv)
 {
     start(&argc, &argv, "pt2pt_many");
@@ -119,5 +169,6 @@ int main(int argc, char **argv)
     some(0);
     some(1);
     every();
+    changing();
     return finish();
 }

@@ -23,7 +23,7 @@ use crate::units::SimSpan;
 pub use float::FloatEnvironment;
 use float::FloatWords;
 use stack::FiberStack;
-pub use stack::{GUARD, mappings_per_stack};
+pub use stack::{GUARD, mappings_of_stacks};
 
 /// Argument with which a fiber is resumed: the reply, valid until the fiber's next call, and the simulator for
 /// immediate calls, valid until the fiber is suspended.

@@ -35,6 +35,7 @@ mod windows_operations;
 
 pub use point_to_point::TAG_UB;
 pub use probe::Matched;
+pub use waits::KnownArray;
 
 use std::ffi::c_int;
 

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::attribute::AttributeKeys;
-use super::calls::Matched;
+use super::calls::{KnownArray, Matched};
 use super::collective::{Combine, UnderWay};
 use super::comm::Comm;
 use super::error::{MpiError, MpiResult};
@@ -43,6 +43,8 @@ pub struct MpiProcess {
     /// Communication operations whose requests the program freed before the operations completed.
     pub abandoned: RefCell<Vec<Request>>,
     pub requests: RefCell<RequestHandles>,
+    /// Requests of the array of the last MPI_Waitany with a long array.
+    pub known_array: Cell<Option<Box<KnownArray>>>,
     /// Nonblocking collectives of the rank that have not completed.
     pub under_way: UnderWay,
 
@@ -115,6 +117,7 @@ unsafe impl Interface for MpiProcess {
             numbered: Cell::new(0),
             abandoned: RefCell::default(),
             requests: RefCell::default(),
+            known_array: Cell::default(),
             under_way: RefCell::default(),
             itself: Rc::new(itself),
             comms: RefCell::new(HandleTable::new(HandleKind::Comm)),

@@ -18,11 +18,12 @@ pub struct RequestHandles {
     table: HandleTable<Request>,
     /// Engine's identifier of each active request from the index [`FIRST_LISTED`] on, or [`IN_TABLE`].
     engine: Vec<RequestId>,
+    changes: u64,
 }
 
 impl Default for RequestHandles {
     fn default() -> Self {
-        RequestHandles { table: HandleTable::new(HandleKind::Request), engine: Vec::new() }
+        RequestHandles { table: HandleTable::new(HandleKind::Request), engine: Vec::new(), changes: 0 }
     }
 }
 
@@ -63,11 +64,17 @@ impl RequestHandles {
     /// Lets waits read the state of a request from the table from now on.
     #[inline]
     fn unlist(&mut self, handle: Handle) {
+        self.changes += 1;
         if let Some(at) = self.listed_at(handle)
             && let Some(entry) = self.engine.get_mut(at)
         {
             *entry = IN_TABLE;
         }
+    }
+
+    /// Returns the number of changes of requests in the table. An insertion of a request is not a change.
+    pub fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// Returns the request of `handle`, if the request is in the table.

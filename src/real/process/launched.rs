@@ -1,8 +1,9 @@
 //! Environment variables by which launchers such as `mpirun` pass rank numbers to started processes.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, c_char};
 
+use super::string_list::StringList;
 use crate::process::job::Job;
 use mcpsim_core::rank::Rank;
 
@@ -49,6 +50,9 @@ const VARIABLES: [(&str, Told); 24] = [
     ("SLURM_NNODES", Told::Nodes),
 ];
 
+/// Length in bytes that most launcher variables do not exceed.
+const LONGEST: usize = 36;
+
 /// Returns for each rank the rank's index among the ranks of its node, and the number of ranks of that node. `nodes`
 /// contains the node of each rank.
 pub fn places_in_nodes(nodes: impl Iterator<Item = u32> + Clone) -> Vec<(u32, u32)> {
@@ -74,8 +78,23 @@ pub fn without_launcher(environment: &mut Vec<CString>) {
     environment.retain(|entry| !is_told(entry.to_bytes()));
 }
 
+/// Returns the environment of a simulated rank in the form of `environ`. The memory is never freed.
+pub fn environment_list(job: &Job, rank: Rank) -> *mut *mut c_char {
+    let environment = &job.programs[job.program_number(rank)].environment;
+    let bytes: usize = environment.iter().map(|entry| entry.as_bytes_with_nul().len()).sum();
+    let mut list = StringList::with_capacity(environment.len() + VARIABLES.len(), bytes + VARIABLES.len() * LONGEST);
+    environment.iter().for_each(|entry| list.push(entry.to_bytes()));
+    values(job, rank).for_each(|(name, value)| list.push_number(name, value));
+    list.into_list()
+}
+
 /// Returns the launcher variables of a rank.
 pub fn variables(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
+    values(job, rank).map(|(name, value)| CString::new(format!("{name}={value}")).expect("names have no zero byte"))
+}
+
+/// Returns the names and values of the launcher variables of a rank.
+fn values(job: &Job, rank: Rank) -> impl Iterator<Item = (&'static str, u32)> + '_ {
     let site = job.sites[rank as usize];
     let (number, ranks) = job.places_in_nodes[rank as usize];
     let value = move |told: Told| match told {
@@ -86,9 +105,7 @@ pub fn variables(job: &Job, rank: Rank) -> impl Iterator<Item = CString> + '_ {
         Told::Node => site.node,
         Told::Nodes => job.nodes,
     };
-    VARIABLES
-        .into_iter()
-        .map(move |(name, told)| CString::new(format!("{name}={}", value(told))).expect("names have no zero byte"))
+    VARIABLES.into_iter().map(move |(name, told)| (name, value(told)))
 }
 
 fn is_told(entry: &[u8]) -> bool {

@@ -1,17 +1,16 @@
 //! Implements the interface of a compiled program's rank to the simulation engine.
 #![allow(unsafe_code)]
 
-use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_int};
-use std::ptr;
+use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
 use super::clib;
 use super::crash::{self, CrashContext};
-use super::job::{self, Job};
+use super::job::{self, Job, JobProgram};
 use super::launched;
 use super::outermost::{self, outermost};
 use super::rank::{Interface, Process, ProgramMemory, RankStage, run_as, run_as_nobody};
+use super::string_list::StringList;
 use crate::loader;
 use mcpsim_core::profile::StepSource;
 use mcpsim_core::rank::{
@@ -226,8 +225,8 @@ fn main(p: &Process) -> Call {
     p.instance.replace(Some(instance));
     loader::set_main(p.instance_id.get());
     clib::open_streams(p);
-    let arguments = strings(p.program().arguments.iter().map(|argument| Cow::from(argument.as_c_str())));
-    clib::set_environment(p, strings(launched::environment(&p.job, p.rank)));
+    let arguments = arguments(p.program());
+    clib::set_environment(p, launched::environment_list(&p.job, p.rank));
     if let Some(directory) = &p.program().directory
         && let Err(what) = clib::enter(p, directory)
     {
@@ -286,16 +285,9 @@ pub fn leave(p: &Process, code: c_int) -> Call {
     Call::Finish
 }
 
-/// Returns a list of C strings that ends with a null pointer. The list and its strings, which share one allocation, are
-/// never freed.
-fn strings<'a>(texts: impl Iterator<Item = Cow<'a, CStr>>) -> *mut *mut c_char {
-    let (mut bytes, mut starts) = (Vec::new(), Vec::new());
-    for text in texts {
-        starts.push(bytes.len());
-        bytes.extend_from_slice(text.to_bytes_with_nul());
-    }
-    let bytes = Box::leak(bytes.into_boxed_slice()).as_mut_ptr();
-    let mut list: Vec<*mut c_char> = starts.into_iter().map(|start| bytes.wrapping_add(start).cast()).collect();
-    list.push(ptr::null_mut());
-    Box::leak(list.into_boxed_slice()).as_mut_ptr()
+/// Returns the value of `argv`.
+fn arguments(program: &JobProgram) -> *mut *mut c_char {
+    let mut list = StringList::with_capacity(program.arguments.len(), 0);
+    program.arguments.iter().for_each(|argument| list.push(argument.to_bytes()));
+    list.into_list()
 }

@@ -4,8 +4,10 @@
 //!  one mapping:  | guard | stack | guard | stack | … | guard | stack |
 //! ```
 //!
-//! Linux has guards that need no mapping of their own from version 6.13 on. On older versions each stack has a mapping
-//! for itself and another one for its guard.
+//! A guard is either a mapping without access or a range of marked page table entries (Linux 6.13). A mapping is three
+//! times as fast to create and to remove, but the number of mappings per process is limited. The first stacks of a
+//! process therefore have mappings as guards, and further stacks have marks. On older versions of Linux, all guards are
+//! mappings.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -28,11 +30,17 @@ const GUARD_INSTALL: i32 = 102;
 /// Greatest number of stacks in a mapping.
 const MOST: usize = 64;
 
+/// Number of stacks whose guards are mappings although the system has marks. Each of these stacks needs two mappings.
+const WITH_MAPPINGS: usize = 2048;
+
 /// Difference in bytes between the offsets of successive stacks within a range of [`PAGE`] bytes.
 const STAGGER: usize = 5 * 64;
 
 /// Number of stacks created so far, which spreads the tops of stacks.
 static STACKS: AtomicUsize = AtomicUsize::new(0);
+
+/// Number of stacks in existing mappings with [`GuardKind::Mapping`].
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// Mappings with memory for further stacks, one for each size of stacks.
 static ROOM: Mutex<Vec<Room>> = Mutex::new(Vec::new());
@@ -40,16 +48,27 @@ static ROOM: Mutex<Vec<Room>> = Mutex::new(Vec::new());
 /// Mapping with memory for further stacks.
 struct Room {
     mapping: Arc<StackMapping>,
-    /// Size in bytes of a stack with its guard.
-    size: usize,
     /// Number of stacks of the mapping that are or were in use.
     used: usize,
+    /// Lowest addresses of stacks of the mapping that were in use. The guards of these stacks exist.
+    free: Vec<usize>,
 }
 
 /// Memory of one or several stacks. The last stack that is dropped frees the memory.
 struct StackMapping {
     start: usize,
-    bytes: usize,
+    stacks: usize,
+    /// Size in bytes of a stack with its guard.
+    size: usize,
+    guards: GuardKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GuardKind {
+    /// A part of the mapping without access, which the system counts as a mapping.
+    Mapping,
+    /// Marked page table entries of a readable mapping.
+    Marks,
 }
 
 /// Memory of a fiber's stack, whose lowest [`GUARD`] bytes trap on access.
@@ -63,24 +82,48 @@ pub(super) struct FiberStack {
 }
 
 impl StackMapping {
-    fn new(bytes: usize, protection: i32) -> io::Result<StackMapping> {
+    fn new(size: usize, stacks: usize, guards: GuardKind) -> io::Result<StackMapping> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+        let protection = match guards {
+            GuardKind::Mapping => libc::PROT_NONE,
+            GuardKind::Marks => libc::PROT_READ | libc::PROT_WRITE,
+        };
         // SAFETY: the call creates a new mapping at an address that the system chooses.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), stacks * size, protection, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the range is the new mapping. Huge pages are disabled because with them the stack of each rank would
         // use megabytes.
-        unsafe { libc::madvise(start, bytes, libc::MADV_NOHUGEPAGE) };
-        Ok(StackMapping { start: start as usize, bytes })
+        unsafe { libc::madvise(start, stacks * size, libc::MADV_NOHUGEPAGE) };
+        if guards == GuardKind::Mapping {
+            MAPPED.fetch_add(stacks, Ordering::Relaxed);
+        }
+        Ok(StackMapping { start: start as usize, stacks, size, guards })
+    }
+
+    /// Makes the stack above `bottom` accessible and its guard inaccessible.
+    fn protect(&self, bottom: usize) -> io::Result<()> {
+        // SAFETY: the ranges are the guard and the stack above `bottom`, a part of the mapping that nothing uses.
+        let result = unsafe {
+            match self.guards {
+                GuardKind::Mapping => {
+                    libc::mprotect((bottom + GUARD) as *mut _, self.size - GUARD, libc::PROT_READ | libc::PROT_WRITE)
+                }
+                GuardKind::Marks => libc::madvise(bottom as *mut _, GUARD, GUARD_INSTALL),
+            }
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 
 impl Drop for StackMapping {
     fn drop(&mut self) {
+        if self.guards == GuardKind::Mapping {
+            MAPPED.fetch_sub(self.stacks, Ordering::Relaxed);
+        }
         // SAFETY: no stack uses the mapping any more.
-        unsafe { libc::munmap(self.start as *mut _, self.bytes) };
+        unsafe { libc::munmap(self.start as *mut _, self.stacks * self.size) };
     }
 }
 
@@ -88,46 +131,43 @@ impl FiberStack {
     /// Creates a stack of at least `size` bytes.
     pub fn new(size: usize) -> io::Result<Self> {
         let size = size.max(4 * PAGE).next_multiple_of(PAGE) + GUARD;
-        let (mapping, bottom) = match has_guards_without_mappings() {
-            true => FiberStack::shared(size)?,
-            false => FiberStack::single(size)?,
+        let guards = match has_marks() && MAPPED.load(Ordering::Relaxed) >= WITH_MAPPINGS {
+            true => GuardKind::Marks,
+            false => GuardKind::Mapping,
         };
-        let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
-        Ok(FiberStack { mapping, bottom: NonZeroUsize::new(bottom).expect("a mapping has an address"), size, free })
+        FiberStack::guarded(size, guards)
     }
 
     /// Takes memory for a stack from the mapping of stacks of this size. Each further mapping has twice as many stacks
-    /// as the last one.
-    fn shared(size: usize) -> io::Result<(Arc<StackMapping>, usize)> {
+    /// as the last one, and has the guards `guards`.
+    fn guarded(size: usize, guards: GuardKind) -> io::Result<FiberStack> {
         let mut rooms = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = rooms.iter().position(|room| room.size == size);
-        let last = at.map(|at| rooms[at].mapping.bytes / size);
-        if at.is_none_or(|at| rooms[at].used == rooms[at].mapping.bytes / size) {
-            let readable = libc::PROT_READ | libc::PROT_WRITE;
-            let stacks = last.map_or(1, |last| (2 * last).min(MOST));
-            let mapping = StackMapping::new(stacks * size, readable).or_else(|_| StackMapping::new(size, readable))?;
-            at.into_iter().for_each(|at| _ = rooms.swap_remove(at));
-            rooms.push(Room { mapping: Arc::new(mapping), size, used: 0 });
-        }
-        let at = rooms.iter().position(|room| room.size == size).expect("added above");
-        let (mapping, bottom) = (rooms[at].mapping.clone(), rooms[at].mapping.start + rooms[at].used * size);
-        // SAFETY: the range is a part of the mapping that no other stack uses.
-        if unsafe { libc::madvise(bottom as *mut _, GUARD, GUARD_INSTALL) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        rooms[at].used += 1;
-        Ok((mapping, bottom))
-    }
-
-    /// Creates a mapping for one stack, and a second one for its guard.
-    fn single(size: usize) -> io::Result<(Arc<StackMapping>, usize)> {
-        let mapping = StackMapping::new(size, libc::PROT_NONE)?;
-        let (bottom, readable) = (mapping.start, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: the range is within the new mapping.
-        if unsafe { libc::mprotect((bottom + GUARD) as *mut _, size - GUARD, readable) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((Arc::new(mapping), bottom))
+        let at = rooms.iter().position(|room| room.mapping.size == size);
+        let is_full = |room: &Room| room.free.is_empty() && room.used == room.mapping.stacks;
+        let at = match at {
+            Some(at) if !is_full(&rooms[at]) => at,
+            _ => {
+                let stacks = at.map_or(1, |at| (2 * rooms[at].mapping.stacks).min(MOST));
+                let mapping =
+                    StackMapping::new(size, stacks, guards).or_else(|_| StackMapping::new(size, 1, guards))?;
+                at.into_iter().for_each(|at| _ = rooms.swap_remove(at));
+                rooms.push(Room { mapping: Arc::new(mapping), used: 0, free: Vec::new() });
+                rooms.len() - 1
+            }
+        };
+        let room = &mut rooms[at];
+        let bottom = match room.free.pop() {
+            Some(bottom) => bottom,
+            None => {
+                let bottom = room.mapping.start + room.used * size;
+                room.mapping.protect(bottom)?;
+                room.used += 1;
+                bottom
+            }
+        };
+        let free = STACKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(STAGGER) % PAGE / 64 * 64;
+        let bottom = NonZeroUsize::new(bottom).expect("a mapping has an address");
+        Ok(FiberStack { mapping: room.mapping.clone(), bottom, size, free })
     }
 
     /// Addresses of the stack, without the guard.
@@ -136,28 +176,34 @@ impl FiberStack {
     }
 }
 
-/// Returns the number of memory mappings that a further stack needs, if ranks have many stacks.
-pub fn mappings_per_stack() -> usize {
-    if has_guards_without_mappings() { 0 } else { 2 }
+/// Returns the number of memory mappings of `stacks` stacks.
+pub fn mappings_of_stacks(stacks: usize) -> usize {
+    2 * if has_marks() { stacks.min(WITH_MAPPINGS) } else { stacks }
 }
 
-/// Returns whether the system has guards without mappings.
-fn has_guards_without_mappings() -> bool {
+/// Returns whether the system has [`GuardKind::Marks`].
+fn has_marks() -> bool {
     static KNOWN: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *KNOWN.get_or_init(|| {
-        let Ok(mapping) = StackMapping::new(PAGE, libc::PROT_READ | libc::PROT_WRITE) else { return false };
-        // SAFETY: the range is the new mapping, which nothing uses.
-        unsafe { libc::madvise(mapping.start as *mut _, PAGE, GUARD_INSTALL) == 0 }
+        StackMapping::new(2 * GUARD, 1, GuardKind::Marks).is_ok_and(|mapping| mapping.protect(mapping.start).is_ok())
     })
 }
 
 impl Drop for FiberStack {
     fn drop(&mut self) {
-        // The mapping exists until its other stacks are dropped and no further stack is taken from it.
-        if Arc::strong_count(&self.mapping) > 1 {
-            let range = self.range();
-            // SAFETY: the range belongs to this stack, and the fiber no longer runs.
-            unsafe { libc::madvise(range.start as *mut _, range.len(), libc::MADV_DONTNEED) };
+        let mut rooms = ROOM.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = rooms.iter().position(|room| Arc::ptr_eq(&room.mapping, &self.mapping));
+        let others = Arc::strong_count(&self.mapping) - 1 - usize::from(room.is_some());
+        match room {
+            // The last stack of a mapping of several stacks removes the mapping.
+            Some(room) if others == 0 && self.mapping.stacks > 1 => _ = rooms.swap_remove(room),
+            Some(room) => rooms[room].free.push(self.bottom.get()),
+            None if others > 0 => {
+                let range = self.range();
+                // SAFETY: the range belongs to this stack, and the fiber no longer runs.
+                unsafe { libc::madvise(range.start as *mut _, range.len(), libc::MADV_DONTNEED) };
+            }
+            None => {}
         }
     }
 }
@@ -189,31 +235,59 @@ mod tests {
         }
     }
 
+    /// Returns the kinds of guards that the system has.
+    fn kinds() -> Vec<GuardKind> {
+        if has_marks() { vec![GuardKind::Mapping, GuardKind::Marks] } else { vec![GuardKind::Mapping] }
+    }
+
     #[test]
     fn each_stack_has_its_own_memory_above_a_guard() {
-        let size = 5 * PAGE;
-        for create in [FiberStack::shared, FiberStack::single] {
-            if !has_guards_without_mappings() && std::ptr::fn_addr_eq(create, FiberStack::shared as fn(_) -> _) {
-                continue;
-            }
-            let stacks: Vec<_> = (0..10).map(|_| create(size + GUARD).unwrap()).collect();
-            for (_, bottom) in &stacks {
-                let (bottom, top) = (*bottom, bottom + GUARD + size);
+        for (kind, size) in kinds().into_iter().zip([5 * PAGE, 7 * PAGE]) {
+            let stacks: Vec<_> = (0..10).map(|_| FiberStack::guarded(size + GUARD, kind).unwrap()).collect();
+            for stack in &stacks {
+                assert_eq!(stack.mapping.guards, kind);
+                let (bottom, top) = (stack.bottom.get(), stack.range().end);
                 assert!([bottom, bottom + GUARD - 1].iter().all(|address| !is_readable(*address)));
                 assert!([bottom + GUARD, top - 1].iter().all(|address| is_readable(*address)));
-                assert!(stacks.iter().all(|(_, other)| *other == bottom || !(bottom..top).contains(other)));
+                let is_apart = |other: usize| other == bottom || !(bottom..top).contains(&other);
+                assert!(stacks.iter().all(|other| is_apart(other.bottom.get())));
             }
         }
     }
 
     #[test]
     fn many_stacks_need_few_mappings() {
-        if has_guards_without_mappings() {
-            let stacks: Vec<_> = (0..200).map(|_| FiberStack::shared(GUARD + 6 * PAGE).unwrap()).collect();
-            let mut starts: Vec<_> = stacks.iter().map(|(mapping, _)| mapping.start).collect();
+        for (kind, size) in kinds().into_iter().zip([9 * PAGE, 11 * PAGE]) {
+            let stacks: Vec<_> = (0..200).map(|_| FiberStack::guarded(GUARD + size, kind).unwrap()).collect();
+            let mut starts: Vec<_> = stacks.iter().map(|stack| stack.mapping.start).collect();
             starts.dedup();
             // Mappings of 1, 2, 4, 8, 16, 32, 64 stacks, and two more.
             assert_eq!(starts.len(), 9);
+        }
+    }
+
+    #[test]
+    fn a_further_stack_uses_the_memory_of_a_dropped_stack() {
+        for (kind, size) in kinds().into_iter().zip([13 * PAGE, 15 * PAGE]) {
+            let create = || FiberStack::guarded(GUARD + size, kind).unwrap();
+            // Mappings of 1, 2 and 4 stacks, of which the last one has two stacks in use.
+            let mut stacks: Vec<_> = (0..5).map(|_| create()).collect();
+            let dropped = stacks.pop().unwrap().bottom;
+            let again = create();
+            assert_eq!(again.bottom, dropped);
+            assert!(!is_readable(dropped.get() + GUARD - 1) && is_readable(again.range().start));
+        }
+    }
+
+    #[test]
+    fn the_last_stack_of_a_mapping_removes_the_mapping() {
+        for (kind, size) in kinds().into_iter().zip([17 * PAGE, 19 * PAGE]) {
+            let mut stacks: Vec<_> = (0..5).map(|_| FiberStack::guarded(GUARD + size, kind).unwrap()).collect();
+            let mapping = Arc::downgrade(&stacks[4].mapping);
+            stacks.truncate(4);
+            assert!(mapping.upgrade().is_some());
+            stacks.truncate(3);
+            assert!(mapping.upgrade().is_none());
         }
     }
 }

@@ -126,12 +126,11 @@ fn more_mappings_than_a_process_can_have_are_counted() {
     let image = workshop.image("extern int count(int); int go(int n) { return count(n); }", &arguments);
     let limit: usize = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
     assert!(image.check_room(1000).is_ok());
-    let each = image.common.program.layout.mappings() + mappings_per_stack();
+    let needed = limit * image.common.program.layout.mappings() + mappings_of_stacks(limit);
     let text = image.check_room(limit).unwrap_err().to_string();
     let expected = format!(
-        "/program: its ranks and their libraries need {} mappings of memory, and a process can have {limit} \
-         (vm.max_map_count); --share-library libwide has all ranks share one of them",
-        limit * each
+        "/program: its ranks and their libraries need {needed} mappings of memory, and a process can have {limit} \
+         (vm.max_map_count); --share-library libwide has all ranks share one of them"
     );
     assert_eq!(text.replace(workshop.directory.path().to_str().unwrap(), ""), expected);
 }

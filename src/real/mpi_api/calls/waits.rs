@@ -2,6 +2,9 @@
 #![allow(unsafe_code)]
 
 mod handles;
+mod known;
+
+pub use known::KnownArray;
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -17,7 +20,7 @@ use handles::{
     ActiveRequests, Handles, bad_request, in_status, nothing, poll_generalised, settle, settle_all, status_at,
 };
 use mcpsim_core::mpi::abi::{self, Handle, Status};
-use mcpsim_core::rank::{COMPLETE, Call, Completion, Requests, Which};
+use mcpsim_core::rank::{COMPLETE, Call, Completion, RequestId, Requests, Which};
 
 impl MpiProcess {
     /// Returns true if operations whose requests the program has freed are pending.
@@ -260,8 +263,7 @@ mpi_functions! {
     }
     fn MPI_Waitany(p; count: c_int, requests: *mut Handle, place: *mut c_int, status: *mut Status) {
         let handles = Handles::new(requests, count)?;
-        let active = handles.waitable(p)?;
-        let (found, result) = wait_any(p, &handles, active, status);
+        let (found, result) = known::wait_any_of_array(p, &handles, status)?;
         *place = index(found);
         result
     }

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
+use crate::mpi_api::request_handles::RequestHandles;
 
 /// Active requests in the array of a wait or test function: the indices of the requests in the array and the
 /// identifiers of the requests in the simulation engine.
@@ -100,25 +101,45 @@ impl Handles {
         for place in 0..self.count {
             // SAFETY: `place` is below `count`, and MPI requires the program to pass an array with `count` handles.
             let handle = unsafe { *self.at(place) };
-            if handle == abi::MPI_REQUEST_NULL {
-                continue;
+            if let HandleState::Active { engine, is_incomplete } = HandleState::of(&table, handle)? {
+                active.has_incomplete |= is_incomplete;
+                active.has_complete |= engine == COMPLETE;
+                active.places.push(place as u32);
+                active.engine.push(engine);
             }
-            let engine = match table.engine(handle) {
-                Some(engine) => engine,
-                None => {
-                    let request = table.get(handle).ok_or_else(|| bad_request(handle))?;
-                    if !request.active {
-                        continue;
-                    }
-                    active.has_incomplete |= is_incomplete(request);
-                    active.has_complete |= request.engine == COMPLETE;
-                    request.engine
-                }
-            };
-            active.places.push(place as u32);
-            active.engine.push(engine);
         }
         Ok(active)
+    }
+}
+
+/// State of the request of a handle.
+#[derive(Clone, Copy)]
+pub(super) enum HandleState {
+    /// The handle is null, or a persistent request is not started.
+    Inactive,
+    Active {
+        /// Identifier of the request in the simulation engine, or [`COMPLETE`].
+        engine: RequestId,
+        /// Whether the request is a generalised request that the program has not completed.
+        is_incomplete: bool,
+    },
+}
+
+impl HandleState {
+    /// Returns the state of the request `handle`, or an error if no request has this handle.
+    #[inline(always)]
+    pub(super) fn of(table: &RequestHandles, handle: Handle) -> MpiResult<HandleState> {
+        if handle == abi::MPI_REQUEST_NULL {
+            return Ok(HandleState::Inactive);
+        }
+        if let Some(engine) = table.engine(handle) {
+            return Ok(HandleState::Active { engine, is_incomplete: false });
+        }
+        let request = table.get(handle).ok_or_else(|| bad_request(handle))?;
+        Ok(match request.active {
+            true => HandleState::Active { engine: request.engine, is_incomplete: is_incomplete(request) },
+            false => HandleState::Inactive,
+        })
     }
 }
 
