@@ -1,5 +1,7 @@
 //! Data of messages in flight. The data are stored apart from events, because most events carry no data.
 
+use std::mem::ManuallyDrop;
+
 use serde::{Deserialize, Serialize};
 
 use mcpsim_base::rank::Payload;
@@ -16,7 +18,9 @@ impl PayloadSlot {
 /// Data of messages in flight, by index.
 #[derive(Debug, Default)]
 pub(super) struct Payloads {
-    kept: Vec<Payload>,
+    /// Data by index. An overwritten entry is always empty. Without `ManuallyDrop`, each write would read the old entry,
+    /// which is rarely in a cache.
+    kept: Vec<ManuallyDrop<Payload>>,
     free: Vec<u32>,
 }
 
@@ -30,11 +34,11 @@ impl Payloads {
     fn put_some(&mut self, payload: Payload) -> PayloadSlot {
         match self.free.pop() {
             Some(slot) => {
-                self.kept[slot as usize] = payload;
+                self.kept[slot as usize] = ManuallyDrop::new(payload);
                 PayloadSlot(slot)
             }
             None => {
-                self.kept.push(payload);
+                self.kept.push(ManuallyDrop::new(payload));
                 PayloadSlot(self.kept.len() as u32 - 1)
             }
         }
@@ -47,7 +51,13 @@ impl Payloads {
             return None;
         }
         self.free.push(slot.0);
-        self.kept[slot.0 as usize].take()
+        ManuallyDrop::into_inner(std::mem::replace(&mut self.kept[slot.0 as usize], ManuallyDrop::new(None)))
+    }
+}
+
+impl Drop for Payloads {
+    fn drop(&mut self) {
+        self.kept.drain(..).map(ManuallyDrop::into_inner).for_each(drop);
     }
 }
 
