@@ -141,6 +141,13 @@ fn profiles_timelines_and_paths_show_threads() {
     let mut path: Vec<_> = path.map(|of| (of["thread"].as_u64(), ms(&of["own_ps"]))).collect();
     path.sort_by_key(|of| of.0);
     assert_eq!(path, [(None, 0.0), (Some(1), 3.0), (Some(2), 2.0), (Some(3), 2.0)]);
+    // The run sends no message, so an ideal network does not change it.
+    clocks(&built, &format!("{options} --efficiencies"), "mutex");
+    let efficient: serde_json::Value = serde_json::from_str(&read(&json)).unwrap();
+    let of = &efficient["efficiencies"];
+    assert_eq!((&of["ideal_ps"], &efficient["hybrid"]), (&outcome["predicted_ps"], &outcome["hybrid"]), "{of}");
+    let shares = ["parallel", "serialization", "transfer"].map(|key| of[key].as_f64().unwrap());
+    assert_eq!(shares.map(|share| (share * 1000.0).round()), [1000.0; 3], "{of}");
     let events: serde_json::Value = serde_json::from_str(&read(&timeline)).unwrap();
     let events = events["traceEvents"].as_array().unwrap();
     assert!(events.iter().any(|event| event["args"]["name"] == "rank 0 thread 3"), "{events:?}");
@@ -189,7 +196,9 @@ fn calls_of_all_threads_are_counted() {
             let outcome = |case| {
                 let json = workshop.path().join("counts.json");
                 let options = "--ranks 2 --ranks-per-node 1 --cores-per-rank 4 --functions";
-                clocks(&built, &format!("{options} --workers {workers} --json {}", json.display()), case);
+                let text = clocks(&built, &format!("{options} --workers {workers} --json {}", json.display()), case);
+                // Threads compute 4 ms each, and the main thread 20 ms.
+                assert!(case != "threads" || text.contains("cpu: 4.00 4.00 4.00 20.00\n"), "{text}");
                 serde_json::from_str::<serde_json::Value>(&std::fs::read_to_string(json).unwrap()).unwrap()
             };
             let told = outcome("threads");

@@ -1,18 +1,29 @@
 // Two ranks with three threads each, whose calls are known. The argument selects threads of pthread_create or OpenMP.
 #include <mpi.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 extern void mcpsim_compute(double seconds) __attribute__((weak));
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t opened = PTHREAD_COND_INITIALIZER;
 static int rank, is_open;
+static double cpu[4];
 
 static void compute(double seconds)
 {
     if (mcpsim_compute)
         mcpsim_compute(seconds);
+}
+
+/* Computing of the current thread in ms. */
+static double computed(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1e3 + time.tv_nsec / 1e6;
 }
 
 /* Four locks of `lock`, one wait for the condition, two messages in each direction. */
@@ -36,6 +47,7 @@ static void *work(void *argument)
         if (rank == 1)
             MPI_Send(data, 100, MPI_CHAR, 0, number, MPI_COMM_WORLD);
     }
+    cpu[number] = computed();
     return NULL;
 }
 
@@ -52,6 +64,9 @@ static void threads(void)
     pthread_mutex_unlock(&door);
     for (int i = 0; i < 3; i++)
         pthread_join(all[i], NULL);
+    cpu[3] = computed();
+    if (rank == 0)
+        printf("cpu: %.2f %.2f %.2f %.2f\n", cpu[0], cpu[1], cpu[2], cpu[3]);
 }
 
 /* Five regions of three threads, with a barrier, a critical section and a lock-free loop. */

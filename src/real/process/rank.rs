@@ -68,6 +68,8 @@ pub struct Process {
     pub came_with: Cell<[usize; 5]>,
     /// Total cost of all local execution blocks of the rank so far.
     computed: Cell<SimSpan>,
+    /// Part of `computed` that the current task has computed.
+    pub(super) own_computed: Cell<SimSpan>,
 
     /// The rank's instance of the program. The instance is `None` before the rank starts.
     pub instance: RefCell<Option<Instance>>,
@@ -204,6 +206,7 @@ impl Process {
             here: Cell::new([0; 3]),
             came_with: Cell::new([0; 5]),
             computed: Cell::new(SimSpan::ZERO),
+            own_computed: Cell::new(SimSpan::ZERO),
             cores: RefCell::default(),
             job,
         }
@@ -305,6 +308,7 @@ impl Process {
         let block = if self.timer.is_shared() { team::settle(self, block) } else { block };
         self.block.set(block);
         self.computed.set(self.computed.get() + block);
+        self.own_computed.set(self.own_computed.get() + block);
         block
     }
 
@@ -349,6 +353,11 @@ impl Process {
     /// Returns the total cost of the rank's own code so far.
     pub fn computed(&self) -> SimSpan {
         self.computed.get() + self.block_so_far()
+    }
+
+    /// Returns the total cost of the code of the current task: the main program, or a thread with a clock of its own.
+    pub fn computed_by_task(&self) -> SimSpan {
+        self.own_computed.get() + self.block_so_far()
     }
 
     /// Charges the cost of a failed poll whose condition only the rank itself can change.

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::error;
-use crate::process::{Function, NamedFunction, current};
+use crate::process::{Function, NamedFunction, Process, current};
 use mcpsim_core::units::SimSpan;
 
 pub const FUNCTIONS: &[NamedFunction] = &[
@@ -48,10 +48,15 @@ fn since_start() -> u64 {
 
 /// What the rank's own code has cost, ns.
 fn computed() -> u64 {
+    cost(Process::computed)
+}
+
+/// Returns a cost of the rank's own code in ns.
+fn cost(of: fn(&Process) -> SimSpan) -> u64 {
     match current() {
         Some(p) => {
             p.look_at_clock();
-            p.computed().as_ps() / 1000
+            of(p).as_ps() / 1000
         }
         None => since_start(),
     }
@@ -76,7 +81,8 @@ pub(super) fn read(clock: libc::clockid_t) -> Option<u64> {
         libc::CLOCK_MONOTONIC | libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_MONOTONIC_COARSE | libc::CLOCK_BOOTTIME => {
             Some(since_start())
         }
-        libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => Some(computed()),
+        libc::CLOCK_PROCESS_CPUTIME_ID => Some(computed()),
+        libc::CLOCK_THREAD_CPUTIME_ID => Some(cost(Process::computed_by_task)),
         // Those of other processes and threads.
         clock if clock < 0 => Some(computed()),
         _ => None,
