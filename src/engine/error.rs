@@ -101,6 +101,8 @@ pub struct Deadlock {
     pub finished: u32,
     /// Ranks that ended without MPI_Finalize. A real MPI launcher would have ended the job.
     pub unfinalised: Vec<Rank>,
+    /// Ranks that ended with an exit code other than 0, with the exit code.
+    pub codes: Vec<(Rank, i32)>,
 }
 
 /// A rank that waits in a deadlock.
@@ -201,7 +203,14 @@ impl fmt::Display for RunError {
                     1 => "1 rank waits".to_owned(),
                     ranks => format!("{ranks} ranks wait"),
                 };
-                write!(f, "{waiting} and no rank can continue ({} finished)", deadlock.finished)
+                write!(f, "{waiting} and no rank can continue ({} finished", deadlock.finished)?;
+                match deadlock.codes[..] {
+                    [] => f.write_str(")"),
+                    [(rank, code)] => write!(f, ", rank {rank} with exit code {code})"),
+                    [(rank, code), ..] => {
+                        write!(f, ", {} with exit codes other than 0: rank {rank} with {code})", deadlock.codes.len())
+                    }
+                }
             }
             RunError::MaxTime { rank, limit, position } => {
                 write!(f, "rank {rank}{} passed the virtual time of {limit} that --max-time allows", at(position))

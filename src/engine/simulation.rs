@@ -301,7 +301,13 @@ impl<'a> Simulation<'a> {
             let (threads, waiting): (Vec<_>, Vec<_>) =
                 findings.waiting.into_iter().partition(|waiting| waiting.thread.is_some());
             let finished = self.sites.len() as u32 - waiting.len() as u32;
-            return Err(RunError::Deadlock(Deadlock { waiting, threads, finished, unfinalised: Vec::new() }));
+            return Err(RunError::Deadlock(Deadlock {
+                waiting,
+                threads,
+                finished,
+                unfinalised: Vec::new(),
+                codes: Vec::new(),
+            }));
         }
         let Findings {
             mut times,

@@ -143,8 +143,13 @@ mod tests {
     #[test]
     fn two_ranks_that_wait_for_each_other_are_a_cycle() {
         let waiting = vec![waiting(0, Some(1)), waiting(1, Some(0)), waiting(2, None)];
-        let text =
-            failure(&RunError::Deadlock(Deadlock { waiting, finished: 1, threads: vec![], unfinalised: vec![] }));
+        let text = failure(&RunError::Deadlock(Deadlock {
+            waiting,
+            finished: 1,
+            threads: vec![],
+            unfinalised: vec![],
+            codes: vec![],
+        }));
         let expected = [
             "deadlock: 3 ranks wait and no rank can continue (1 finished)",
             "  rank  waits in     since  for                           at",
@@ -165,6 +170,7 @@ mod tests {
             finished: 0,
             threads: vec![],
             unfinalised: vec![],
+            codes: vec![],
         }));
         assert_eq!(text.lines().count(), 1 + 1 + 20 + 2);
         assert!(text.contains("\n  and 980 more\n"), "{text}");
@@ -184,6 +190,7 @@ mod tests {
             finished: 0,
             threads: vec![],
             unfinalised: vec![],
+            codes: vec![],
         }));
         assert!(text.contains("\n    50  recv") && text.contains("\n    51  recv"), "{text}");
         assert!(text.contains("\n  and 32 more\n"), "{text}");
@@ -199,6 +206,7 @@ mod tests {
             finished: 0,
             threads: vec![],
             unfinalised: vec![],
+            codes: vec![],
         }));
         assert!(text.contains("  a message from rank 1, tag 0; 4 more  "), "{text}");
     }
@@ -211,8 +219,13 @@ mod tests {
             ..waiting(rank, Some(1 - rank))
         };
         let text = |waiting: Vec<Waiting>| {
-            let text =
-                failure(&RunError::Deadlock(Deadlock { waiting, finished: 0, threads: vec![], unfinalised: vec![] }));
+            let text = failure(&RunError::Deadlock(Deadlock {
+                waiting,
+                finished: 0,
+                threads: vec![],
+                unfinalised: vec![],
+                codes: vec![],
+            }));
             assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
             text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
         };

@@ -199,11 +199,14 @@ pub(super) fn simulate(
     let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
     let library = launched.library();
     // The processes end, and their output is complete.
-    drop(launched);
+    let codes = launched.end();
+    // The simulator ends the processes of a failed run with codes of its own.
+    if processes.broadcast(|| ran.is_ok()) {
+        codes.into_iter().for_each(|(rank, code)| job.script_ended(rank, code));
+    }
     drop(pinned);
     let endings = Endings::merge(processes.gather(job.endings()));
-    let left = processes.broadcast(|| endings.unfinalised.clone());
-    let ran = explained(ran, &endings, left);
+    let ran = explained(ran, &endings, processes);
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     if is_measured && !platform.core.scale_factor.is_stated() {
         outcome.host.stands_for_target = Some(processor_name());

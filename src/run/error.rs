@@ -199,8 +199,9 @@ mod tests {
         assert_eq!(kind(program(FailureKind::Crashed { signal: 11 })), ErrorKind::Crashed);
         let truncated = RunError::Truncated { rank: 0, source: 1, size, capacity, clock, position: None };
         assert_eq!(kind(truncated), ErrorKind::Program);
-        let deadlock =
-            |unfinalised| RunError::Deadlock(Deadlock { waiting: vec![], finished: 1, threads: vec![], unfinalised });
+        let deadlock = |unfinalised| {
+            RunError::Deadlock(Deadlock { waiting: vec![], finished: 1, threads: vec![], unfinalised, codes: vec![] })
+        };
         assert_eq!(kind(deadlock(vec![])), ErrorKind::Deadlock);
         assert_eq!(kind(deadlock(vec![1])), ErrorKind::Program);
         assert_eq!(kind(RunError::MaxTime { rank: 0, limit: clock, position: None }), ErrorKind::Input);

@@ -163,10 +163,9 @@ pub(super) fn simulate(
     let programs: &dyn RankPrograms = if ahead { &in_advance } else { &programs };
     let ran = record::run(&simulation, screen, programs, (conduct, details), &header);
     let endings = Endings::merge(processes.gather(job.endings()));
-    let left = processes.broadcast(|| endings.unfinalised.clone());
     let opened = || files().into_iter().filter(|file| !loaded.contains(file)).collect::<Vec<_>>();
     inputs::compare(processes, || named(&opened(), &titles), Presence::WhereOpened)?;
-    let ran = explained(ran, &endings, left);
+    let ran = explained(ran, &endings, processes);
     let Some((mut outcome, trace)) = ran? else { return Ok(None) };
     if is_measured && !platform.core.scale_factor.is_stated() {
         outcome.host.stands_for_target = Some(processor_name());
@@ -209,15 +208,16 @@ pub(super) fn conclude(outcome: &mut Outcome, endings: &Endings, checks: Checks)
     exit_code
 }
 
-/// Adds the mistakes of the ranks, and the ranks without MPI_Finalize `left`, to the error of a run.
+/// Adds the mistakes of the ranks, the ranks without MPI_Finalize and the exit codes to the error of a run.
 pub(super) fn explained<T>(
     ran: Result<T, PredictError>,
     endings: &Endings,
-    left: Vec<Rank>,
+    processes: &Processes,
 ) -> Result<T, PredictError> {
+    let (unfinalised, codes) = processes.broadcast(|| (endings.unfinalised.clone(), endings.codes.clone()));
     let ran = ran.map_err(|error| match error {
         PredictError::Simulation(RunError::Deadlock(deadlock)) => {
-            PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised: left, ..deadlock }))
+            PredictError::Simulation(RunError::Deadlock(Deadlock { unfinalised, codes, ..deadlock }))
         }
         other => other,
     });

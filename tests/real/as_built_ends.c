@@ -41,6 +41,12 @@ int main(int argc, char **argv)
         MPI_File_open(MPI_COMM_WORLD, "none", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     if (strcmp(what, "deadlock") == 0)
         MPI_Recv(&value, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (strcmp(what, "alone") == 0) {
+        if (rank == 0)
+            MPI_Recv(&value, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Finalize();
+        return 7;
+    }
     if (strcmp(what, "thread") == 0) {
         pthread_t thread;
         pthread_create(&thread, NULL, barrier, NULL);

@@ -28,6 +28,7 @@ fn ends_of_processes_are_reported() {
             ("child_leaves", 0, ""),
             ("file", 1, "MPI_File_open"),
             ("deadlock", 3, "deadlock"),
+            ("alone", 3, "deadlock: 1 rank waits and no rank can continue (1 finished, rank 1 with exit code 7)"),
             ("thread", 1, "MPI was called by a second thread"),
             ("child", 0, "MPI was called by a second process of a rank"),
             ("forks", 0, "MPI was called by a second process of a rank"),
@@ -38,6 +39,20 @@ fn ends_of_processes_are_reported() {
             let text = told(argument, &ran);
             assert!(ran.code == Some(code) && ran.stderr.contains(said), "{text}");
         }
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+        command.args([
+            "--nct",
+            "1,1,2",
+            "--start",
+            "exec",
+            "--",
+            "sh",
+            "-c",
+            "\"$0\" none; exit $OMPI_COMM_WORLD_RANK",
+        ]);
+        let ran = limited(command.arg(&built));
+        let text = told("a script", &ran);
+        assert!(ran.code == Some(1) && ran.stderr.contains("rank 1 ended with exit code 1"), "{text}");
         // The only block of code, from MPI_Init to the crash, takes 1 ms. MPI_Comm_rank takes no time.
         let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
         command.args(["--quiet", "--compute", "1ms", "--nct", "1,1,2"]).arg(&built).args(["--", "crash"]);

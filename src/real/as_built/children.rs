@@ -8,6 +8,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use mcpsim_core::rank::{FailureKind, ProgramError, Rank};
 
@@ -204,6 +205,24 @@ impl RankProcesses {
     /// Returns true if all processes have ended.
     pub fn have_ended(&self) -> bool {
         self.all().all(|mut of| of.status().is_some())
+    }
+
+    /// Waits until all processes have ended, but at most `longest`.
+    pub fn wait(&self, longest: Duration) {
+        let start = Instant::now();
+        while !self.have_ended() && start.elapsed() < longest {
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    /// Returns the exit codes other than 0 of the processes that the simulator has started, by rank. Processes that a
+    /// signal has ended have none. If one process has forked all ranks, the list is empty.
+    pub fn codes(&self) -> Vec<(Rank, i32)> {
+        let started = if self.first.is_none() { &self.started[..] } else { &[] };
+        let code = |of: &Option<Mutex<StartedProcess>>| {
+            of.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).status()?.code().filter(|&code| code != 0)
+        };
+        (0..).zip(started).filter_map(|(rank, of)| Some((rank, code(of)?))).collect()
     }
 
     /// Ends all processes of the group at once.

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use mcpsim_core::engine::{PreparedRun, RankPrograms, RunResult};
 use mcpsim_core::rank::{Program, Rank};
@@ -335,14 +335,19 @@ impl Launched {
     pub fn library(&self) -> Option<MpiLibrary> {
         self.processes.library()
     }
+
+    /// Ends the processes. Returns the exit codes other than 0 of the processes that the simulator has started, which may
+    /// be scripts that start the program.
+    pub fn end(self) -> Vec<(Rank, i32)> {
+        self.processes.wait(PATIENCE);
+        self.processes.end();
+        self.processes.codes()
+    }
 }
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        let start = Instant::now();
-        while !self.processes.have_ended() && start.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_micros(500));
-        }
+        self.processes.wait(PATIENCE);
         // Processes that ranks have started in the background end here too.
         self.processes.end();
     }

@@ -375,6 +375,15 @@ impl Job {
         }
     }
 
+    /// Stores the exit code `code` of the script that has started the program of the rank `rank`, unless the program
+    /// itself has ended with a code other than 0.
+    pub fn script_ended(&self, rank: Rank, code: i32) {
+        let mut endings = self.endings.lock().expect("nothing panics with this lock held");
+        if !endings.codes.iter().any(|&(other, _)| other == rank) {
+            endings.codes.push((rank, code));
+        }
+    }
+
     /// Variant of [`Image::describe`] with a cache, because many ranks report the same code position.
     pub fn describe(&self, module: usize, offset: usize) -> String {
         let known = |places: &HashMap<_, String>| places.get(&(module, offset)).cloned();
