@@ -40,10 +40,10 @@ fn runs_of_threads_are_replayed_as_recorded() {
     for (cores, cases) in [
         (
             4,
-            "mutex condition barrier probe collectives request semaphore shared timeout spin limits once generalised checked c11 \
+            "mutex condition barrier probe collectives semaphore shared timeout spin limits once generalised checked c11 \
              polls:sleep polls:yield polls:clock polls:test polls:mutex sleeps",
         ),
-        (1, "mutex condition barrier probe request shared timeout limits polls:yield sleeps"),
+        (1, "mutex condition barrier probe shared timeout limits polls:yield sleeps"),
     ] {
         let machine = format!("--nct 2,1,8 --ranks-per-node 1 --cores-per-rank {cores}");
         for case in cases.split(' ') {

@@ -93,19 +93,6 @@ pub(super) struct Entered {
     pub bytes: u64,
 }
 
-/// Use of a request slot by threads of a rank. Except for `Release`, the next late value states a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum SlotUse {
-    /// Posts the receive by which the thread waits for another thread, which reaches the point.
-    Await,
-    /// Offers the request in the slot to other threads of the rank.
-    Offer,
-    /// Takes the request that another thread has offered at the point.
-    Take,
-    /// Frees the slot, whose request another thread has taken.
-    Release,
-}
-
 /// An operation of a task. An operation identifies an active request of the task by a small integer, the request slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TraceOp {
@@ -167,8 +154,8 @@ pub(super) enum TraceOp {
     Yield,
     /// A further thread shares the cores of the rank from now on. The program makes no call for this operation.
     Share,
-    /// Uses a request slot together with another thread.
-    Slot(SlotUse, u32),
+    /// Posts the receive by which the thread waits for another thread, which reaches the point of the next late value.
+    Await(u32),
     /// The thread reaches the point of the next late value.
     Reach,
     /// The thread continues after the point of the next late value.
@@ -192,7 +179,6 @@ impl TraceOp {
                 | TraceOp::TagsPointToPoint(_)
                 | TraceOp::TagsCollective(_)
                 | TraceOp::Share
-                | TraceOp::Slot(SlotUse::Offer | SlotUse::Take | SlotUse::Release, _)
                 | TraceOp::Reach
                 | TraceOp::Follow
         )
@@ -200,7 +186,7 @@ impl TraceOp {
 
     /// Whether the operation belongs to threads with clocks of their own.
     pub fn is_of_threads(&self) -> bool {
-        matches!(self, TraceOp::Share | TraceOp::Slot(..) | TraceOp::Reach | TraceOp::Follow)
+        matches!(self, TraceOp::Share | TraceOp::Await(_) | TraceOp::Reach | TraceOp::Follow)
     }
 
     /// Number of calls and messages of this operation.
@@ -213,7 +199,7 @@ impl TraceOp {
         let receives =
             matches!(self, TraceOp::Recv(_) | TraceOp::Exchange(_) | TraceOp::Irecv(..) | TraceOp::IrecvLate { .. });
         // The list of late values bounds the number of points.
-        let is_bounded = self.is_call() || matches!(self, TraceOp::Reach | TraceOp::Follow | TraceOp::Slot(..));
+        let is_bounded = self.is_call() || matches!(self, TraceOp::Reach | TraceOp::Follow);
         SequenceAmount { calls: is_bounded.into(), sends: sends.into(), receives: receives.into() }
     }
 
@@ -240,7 +226,7 @@ impl TraceOp {
             TraceOp::Called(_) => "collective",
             TraceOp::Leave => "leave",
             TraceOp::Yield => "yield",
-            TraceOp::Slot(..) => "thread wait",
+            TraceOp::Await(_) => "thread wait",
             TraceOp::Share | TraceOp::Reach | TraceOp::Follow => "threads",
             TraceOp::Buffers(..) => "buffers",
             TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_) => "tags",
@@ -343,9 +329,8 @@ impl TraceOp {
             TraceOp::Leave => kind(18),
             TraceOp::Yield => kind(19),
             TraceOp::Share => kind(30),
-            TraceOp::Slot(how, slot) => {
+            TraceOp::Await(slot) => {
                 kind(31);
-                put(out, *how as u64);
                 put(out, (*slot).into());
             }
             TraceOp::Reach => kind(32),
@@ -425,11 +410,7 @@ impl TraceOp {
                 TraceOp::Buffers(buffer()?, buffer()?)
             }
             30 => TraceOp::Share,
-            31 => {
-                let uses = [SlotUse::Await, SlotUse::Offer, SlotUse::Take, SlotUse::Release];
-                let how = uses[reader.at_most(3, "a use of a slot")? as usize];
-                TraceOp::Slot(how, slot(reader)?)
-            }
+            31 => TraceOp::Await(slot(reader)?),
             32 => TraceOp::Reach,
             33 => TraceOp::Follow,
             kind => return Err(reader.error(format_args!("expected a kind of operation up to 33; found {kind}"))),

@@ -7,7 +7,7 @@
 mod numbers;
 mod threads;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -180,14 +180,13 @@ impl TaskRecorder {
 
     /// Sets the points of the threads of the rank.
     #[must_use]
-    pub fn with_points(mut self, points: Arc<RankPoints>) -> Self {
+    pub fn with_points(mut self, points: Arc<Mutex<RankPoints>>) -> Self {
         self.thread.points = points;
         self
     }
 
     /// Returns the recorded actions of the task.
-    pub fn finish(mut self) -> RecordedTask {
-        self.note_taken();
+    pub fn finish(self) -> RecordedTask {
         RecordedTask { code: self.folder.finish(), ..self.log }
     }
 
@@ -231,10 +230,7 @@ impl TaskRecorder {
             Call::Irecv(pattern) => self.asked = ExpectedReply::Irecv(*pattern),
             Call::WaitAll(requests) => self.asked = ExpectedReply::WaitAll(requests.clone()),
             Call::Complete(requests) => {
-                let wants = |id| match self.slot(id) {
-                    Some(slot) => slot.late.is_some() || slot.cancelled.is_some(),
-                    None => id != COMPLETE,
-                };
+                let wants = |id| self.slot(id).is_some_and(|slot| slot.late.is_some() || slot.cancelled.is_some());
                 if requests.iter().any(|&id| wants(id)) {
                     self.asked = ExpectedReply::Complete(requests.clone());
                     let Call::Complete(requests) = call else { unreachable!("it is one") };
@@ -321,7 +317,6 @@ impl TaskRecorder {
             (ExpectedReply::Isend(sent), ReplyKind::Started(id)) => {
                 let slot = self.take_slot(*id, None, None);
                 self.push_message(TraceOp::Isend(sent, slot));
-                self.offers(*id, slot);
             }
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) if pattern.context == SERVICE => self.awaits(*id),
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
@@ -329,7 +324,6 @@ impl TaskRecorder {
                 self.log.late.push(DeferredResult::Strand(strand));
                 let slot = self.take_slot(*id, None, None);
                 self.push(TraceOp::Start(slot));
-                self.offers(*id, slot);
             }
             (ExpectedReply::WaitAll(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions)
@@ -381,8 +375,7 @@ impl TaskRecorder {
             let tag = self.tag(tag);
             let end = PeerEnd { peer: self.peer(source), context: pattern.context, tag };
             let slot = self.take_slot(id, None, receive);
-            self.push_message(TraceOp::Irecv(end, slot));
-            return self.offers(id, slot);
+            return self.push_message(TraceOp::Irecv(end, slot));
         }
         let (peer, any_source) = match pattern.from {
             Source::Rank(source) => (self.peer(source), false),
@@ -400,7 +393,6 @@ impl TaskRecorder {
             any_source,
             any_tag,
         });
-        self.offers(id, slot);
     }
 
     /// Appends a send or a receive. If the call stated message buffers, an operation that sets the buffers precedes it.
@@ -444,12 +436,10 @@ impl TaskRecorder {
 
     /// Records that a request completed with `completion`. Frees the request slot and returns it.
     fn end(&mut self, id: RequestId, completion: Option<&Completion>) -> Option<u32> {
-        let Some(place) = self.by_request.remove(&id).or_else(|| self.takes(id, completion)) else {
+        let Some(place) = self.by_request.remove(&id) else {
             self.fault = Some(format!("a task waits for request {id} of another task"));
             return None;
         };
-        self.by_request.remove(&id);
-        self.completes(id);
         let slot = self.slots[place as usize].take().filter(|slot| slot.request == id)?;
         let Some(completion) = completion else { return Some(place) };
         if completion.cancelled {

@@ -182,9 +182,7 @@ pub fn ended() -> bool {
         return false;
     }
     if let Some(p) = rank_of_thread() {
-        let block = p.last_block();
-        p.needs_no_core();
-        p.call_done(block);
+        p.call_done(p.last_block());
         gate::leave(p);
     }
     true

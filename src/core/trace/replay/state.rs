@@ -221,7 +221,7 @@ impl TaskPosition {
                     return Call::Leave;
                 }
                 TraceOp::Yield => return Call::Yield,
-                TraceOp::Share | TraceOp::Slot(..) | TraceOp::Reach | TraceOp::Follow => {
+                TraceOp::Share | TraceOp::Await(_) | TraceOp::Reach | TraceOp::Follow => {
                     if let Some(call) = attempt!(self.meet(trace, number)) {
                         return call;
                     }
