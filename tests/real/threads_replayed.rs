@@ -48,11 +48,19 @@ fn runs_of_threads_are_replayed_as_recorded() {
         let machine = format!("--nct 2,1,8 --ranks-per-node 1 --cores-per-rank {cores}");
         for case in cases.split(' ') {
             let options = format!("{machine} --ranks 2 --compute skip --record {}", trace.display());
-            let recorded =
-                outcome(&format!("{options} {} -- {}", program.display(), case.replace(':', " ")), workshop.path());
+            // A wait that reaches its time limit counts as time in MPI in a replay.
+            let compared = |mut outcome: Value| {
+                if ["timeout", "limits"].contains(&case) {
+                    let keys = outcome.as_object_mut().unwrap();
+                    keys.retain(|key, _| !["rank_threads", "per_thread", "hybrid"].contains(&key.as_str()));
+                }
+                outcome
+            };
+            let line = format!("{options} {} -- {}", program.display(), case.replace(':', " "));
+            let recorded = compared(outcome(&line, workshop.path()));
             for workers in [1, 2] {
                 let line = format!("{machine} --workers {workers} {}", trace.display());
-                let replayed = outcome(&line, workshop.path());
+                let replayed = compared(outcome(&line, workshop.path()));
                 assert!(replayed == recorded, "{case}, {cores} cores, {workers} workers: {replayed}\n{recorded}");
             }
         }
