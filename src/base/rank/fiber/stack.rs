@@ -157,7 +157,11 @@ impl FiberStack {
         };
         let room = &mut rooms[at];
         let bottom = match room.free.pop() {
-            Some(bottom) => bottom,
+            Some(bottom) => {
+                #[cfg(sanitized)]
+                forget_frames(bottom + GUARD, size - GUARD);
+                bottom
+            }
             None => {
                 let bottom = room.mapping.start + room.used * size;
                 room.mapping.protect(bottom)?;
@@ -174,6 +178,16 @@ impl FiberStack {
     pub fn range(&self) -> std::ops::Range<usize> {
         self.bottom.get() + GUARD..self.bottom.get() + self.size
     }
+}
+
+/// Removes the marks of AddressSanitizer around variables of frames that a dropped fiber has left on its stack.
+#[cfg(sanitized)]
+fn forget_frames(start: usize, size: usize) {
+    unsafe extern "C" {
+        fn __asan_unpoison_memory_region(start: *const libc::c_void, size: usize);
+    }
+    // SAFETY: the function accesses no memory of the range.
+    unsafe { __asan_unpoison_memory_region(start as *const _, size) };
 }
 
 /// Returns the number of memory mappings of `stacks` stacks.
