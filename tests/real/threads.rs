@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::as_built::libraries;
-use crate::real::{directory, file, real_mpis, run, simulator, told};
+use crate::real::{directory, file, limited, real_mpis, run, simulator, told};
 
 /// Returns the output of `program` with the argument `case` without the times of clock queries.
 fn output(program: &Path, options: &str, case: &str) -> String {
@@ -263,6 +263,28 @@ fn calls_of_all_threads_are_counted() {
             }
         }
     }
+}
+
+#[test]
+fn blocks_that_take_a_core_are_part_of_no_call() {
+    libraries();
+    let workshop = directory();
+    let Some(mpi) = real_mpis().first() else { return };
+    let built = workshop.path().join("counts");
+    mpi.compile_with(&file("tests/real/threads_counts.c"), &built, "-O1 -fopenmp").unwrap();
+    let json = workshop.path().join("blocks.json");
+    // Each block of code takes 1 ms. A signal, an unlock and a creation of a thread never wait.
+    let options = "--nct 2,1,8 --ranks 2 --ranks-per-node 1 --cores-per-rank 4 --functions --compute 1ms";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mcpsim"));
+    command.args(options.split(' ')).arg("--json").arg(&json).arg(&built).args(["--", "threads"]);
+    let ran = limited(&command);
+    assert_eq!(ran.code, Some(0), "{}", told("threads", &ran));
+    let outcome: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    let found = functions(&outcome);
+    for name in ["pthread_mutex_unlock", "pthread_cond_broadcast", "pthread_create", "pthread_exit"] {
+        assert_eq!(found[name].1, 0, "{name} {found:?}");
+    }
+    assert_eq!(found["pthread_mutex_unlock"].0, 32, "{found:?}");
 }
 
 #[test]

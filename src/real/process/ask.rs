@@ -55,7 +55,9 @@ impl Process {
             let charge = self.take_charge();
             if charge > SimSpan::ZERO {
                 if self.timer.shares_cores() {
+                    self.counts.is_before_call.set(true);
                     self.compute_in_turns(handle, charge);
+                    self.counts.is_before_call.set(false);
                 } else {
                     self.compute(handle, charge);
                 }

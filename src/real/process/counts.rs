@@ -22,6 +22,8 @@ pub struct CallCounts {
     entries: Cell<u64>,
     /// Number of the last call of the task that runs.
     pub(super) current: Cell<u64>,
+    /// True while the block of code before a call is executed.
+    pub(super) is_before_call: Cell<bool>,
     /// Number of MPI calls in the profile, by function name.
     pub made: RefCell<FxHashMap<&'static str, u64>>,
     /// Calls of modelled kernels.
@@ -74,7 +76,8 @@ impl Process {
     /// Returns the function call to which calls of the engine belong now.
     #[inline]
     pub fn current_call(&self) -> CurrentCall {
-        let number = self.in_call().then(|| self.counts.current.get());
+        let is_in_call = self.in_call() && !self.counts.is_before_call.get();
+        let number = is_in_call.then(|| self.counts.current.get());
         CurrentCall { number, is_profiled: number.is_some() && !self.counts.is_off.get() }
     }
 }

@@ -24,6 +24,7 @@ pub struct TaskContext {
     here: [usize; 3],
     came_with: [usize; 5],
     call: u64,
+    is_before_call: bool,
     computed: SimSpan,
     polls: Polls,
     own_stack: (usize, usize),
@@ -38,6 +39,7 @@ impl Default for TaskContext {
             here: [0; 3],
             came_with: [0; 5],
             call: 0,
+            is_before_call: false,
             computed: SimSpan::ZERO,
             polls: Polls::default(),
             own_stack: (0, 0),
@@ -82,6 +84,7 @@ impl Process {
         other.here = self.here.replace(other.here);
         other.came_with = self.came_with.replace(other.came_with);
         other.call = self.counts.current.replace(other.call);
+        other.is_before_call = self.counts.is_before_call.replace(other.is_before_call);
         other.computed = self.own_computed.replace(other.computed);
         other.polls = self.polls.replace(other.polls);
         other.own_stack = self.own_stack.replace(other.own_stack);
