@@ -17,7 +17,7 @@ const CASES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Settings with which each message uses a port, as in the bench `workloads`.
+/// Settings with which each message uses a port, as in the bench `rates`.
 const SHARED: &str = "--set platform.intra_cmp.contention=share --set platform.inter_cmp.contention=share --set platform.inter_node.contention=share";
 
 /// Returns millions of messages per second, the number of messages, and the peak memory in bytes per rank.
