@@ -69,12 +69,7 @@ const ROWS: [Row; 32] = [
     described(HALO_1048576, ""),
     described(ALLTOALL, ""),
     row("barrier, 1024 ranks", Described, "--nct 64,2,8 workloads/barrier.toml --set app.iterations=300", ""),
-    row(
-        "barrier, 1048576 ranks",
-        Described,
-        "--nct 65536,2,8 workloads/barrier.toml --set app.iterations=1",
-        "3.5",
-    ),
+    row("barrier, 1048576 ranks", Described, "--nct 65536,2,8 workloads/barrier.toml --set app.iterations=1", "3.5"),
     row(
         "jacobi3d, 4096 ranks",
         Described,
@@ -134,7 +129,9 @@ impl Prepared<'_> {
             }
             Replay => {
                 let trace = self.0.join("trace").display().to_string();
-                succeed(&[arguments.clone(), vec!["--quiet".to_owned(), "--record".to_owned(), trace.clone()]].concat());
+                succeed(
+                    &[arguments.clone(), vec!["--quiet".to_owned(), "--record".to_owned(), trace.clone()]].concat(),
+                );
                 arguments.truncate(2);
                 arguments.push(trace);
             }
