@@ -49,6 +49,8 @@ mod recorded_threads;
 mod sends;
 #[path = "real/threads.rs"]
 mod threads;
+#[path = "real/threads_cpp20.rs"]
+mod threads_cpp20;
 #[path = "real/threads_replayed.rs"]
 mod threads_replayed;
 #[path = "real/together.rs"]

@@ -13,5 +13,6 @@ mod identity;
 mod next;
 mod openmp;
 mod soname;
+mod system_calls;
 mod threads;
 mod variables;

@@ -163,6 +163,11 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
 /// True if threads have clocks of their own, so that the MPI library replaces locks and waits.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
 
+/// Returns true if threads have clocks of their own.
+pub fn is_managed() -> bool {
+    IS_MANAGED.load(Ordering::Acquire)
+}
+
 /// Makes the MPI library replace locks and waits.
 #[unsafe(no_mangle)]
 pub extern "C" fn mcpsim_manage_threads() {
@@ -170,7 +175,7 @@ pub extern "C" fn mcpsim_manage_threads() {
 }
 
 interposed! {
-    if IS_MANAGED.load(Ordering::Acquire);
+    if is_managed();
     pthread_mutex_lock(mutex: *mut c_void) -> c_int;
     pthread_mutex_trylock(mutex: *mut c_void) -> c_int;
     pthread_mutex_unlock(mutex: *mut c_void) -> c_int;
@@ -202,7 +207,7 @@ interposed! {
 /// The function of `pthread_once` is code of the program, so the MPI library replaces only what precedes and follows it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_once(control: *mut c_void, function: extern "C" fn()) -> c_int {
-    if !(IS_MANAGED.load(Ordering::Acquire) && !BUSY.get() && runs_rank_code()) {
+    if !(is_managed() && !BUSY.get() && runs_rank_code()) {
         // SAFETY: the function has this signature, and the caller passes valid arguments.
         return unsafe { call_next!(c"pthread_once"(control => *mut c_void, function => extern "C" fn()) -> c_int) };
     }

@@ -13,6 +13,7 @@ use super::ahead::Ahead;
 use super::connection::{self, RankTask, TaskSimulator};
 use super::crashed;
 use super::fork::{fork_ranks, preloaded};
+use super::futex::code_around;
 use super::gate::own_task;
 use super::memory::{self, OpenedMemory};
 use super::own_process::{own_library, own_stack, refuse, wait_for_debugger};
@@ -65,12 +66,17 @@ fn register() {
     let (Some(clocks), Some(end)) = (preloaded(c"mcpsim_register"), preloaded(c"mcpsim_register_end")) else {
         refuse("the library libmcpsim_preload.so is missing in the process of a rank");
     };
+    // The library's own calls of futex wait for the simulator.
+    let code = code_around(register as *const () as usize);
     type Register = extern "C" fn(extern "C" fn(*const c_char) -> usize, extern "C" fn() -> bool);
     type RegisterEnd = extern "C" fn(extern "C" fn(c_int));
     // SAFETY: the preloaded library has functions with these names and signatures.
     unsafe {
         std::mem::transmute::<*mut c_void, Register>(clocks)(replacement_of, runs_rank_code);
         std::mem::transmute::<*mut c_void, RegisterEnd>(end)(ended);
+        if let (Some(register), Some(code)) = (preloaded(c"mcpsim_register_code"), code) {
+            std::mem::transmute::<*mut c_void, extern "C" fn(usize, usize)>(register)(code.start, code.len());
+        }
     }
 }
 

@@ -5,11 +5,10 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use mcpsim_core::rank::Call;
-
-use super::sync::{enlist, first, own_rank, resume, suspend, waits, withdraw};
+use super::sync::futexes::{enlist_while, resume_most};
+use super::sync::{own_rank, suspend, waits};
 use super::tasks::{in_openmp, own_openmp_turn};
 use super::threads;
 use crate::process::wall;
@@ -50,7 +49,7 @@ struct FoundCode {
 }
 
 /// Returns the addresses of the code that contains `address`.
-fn code_around(address: usize) -> Option<Range<usize>> {
+pub fn code_around(address: usize) -> Option<Range<usize>> {
     let mut found = FoundCode { address, code: None };
     // SAFETY: the function gets the value that `look` expects.
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut found).cast()) };
@@ -186,8 +185,7 @@ unsafe fn futex([address, operation, value, a, b, c]: [i64; 6]) -> i64 {
     let command = operation as c_int & !libc::FUTEX_PRIVATE_FLAG;
     let is_engine = threads::runs_program();
     match command {
-        // SAFETY: the library passes the address of a number.
-        libc::FUTEX_WAIT if is_engine && a == 0 => unsafe { wait(address as usize, value as u32) },
+        libc::FUTEX_WAIT if is_engine && a == 0 => wait(address as usize, value as u32),
         libc::FUTEX_WAKE if is_engine => wake(address as usize, value.max(0) as usize),
         _ => {
             // SAFETY: the arguments are those of the library.
@@ -199,19 +197,10 @@ unsafe fn futex([address, operation, value, a, b, c]: [i64; 6]) -> i64 {
 }
 
 /// Waits for the object at `address` if it has the value `value`.
-unsafe fn wait(address: usize, value: u32) -> i64 {
-    // SAFETY: the caller passes the address of a number.
-    let is_same = || unsafe { (*(address as *const AtomicU32)).load(Ordering::SeqCst) } == value;
+fn wait(address: usize, value: u32) -> i64 {
     in_openmp(own_rank(), |p| {
         own_openmp_turn(p);
-        if !is_same() {
-            return -i64::from(libc::EAGAIN);
-        }
-        let request = enlist(p, address, p.clock.get());
-        // Another thread may have continued meanwhile.
-        if !is_same() && withdraw(address, request) {
-            p.call_done(Call::Cancel(request));
-        }
+        let Some(request) = enlist_while(p, address, value) else { return -i64::from(libc::EAGAIN) };
         suspend(p, request);
         0
     })
@@ -224,9 +213,6 @@ fn wake(address: usize, most: usize) -> i64 {
     }
     in_openmp(own_rank(), |p| {
         own_openmp_turn(p);
-        let threads: Vec<_> = (0..most).map_while(|_| first(address)).collect();
-        let count = threads.len();
-        threads.into_iter().for_each(|thread| resume(p, thread));
-        count as i64
+        resume_most(p, address, most) as i64
     })
 }

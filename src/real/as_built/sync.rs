@@ -196,6 +196,7 @@ fn unless(code: c_int, busy: c_int) -> Option<c_int> {
     Some(code).filter(|&code| code != busy)
 }
 
+pub mod futexes;
 mod timed;
 
 type MutexPointer = *mut libc::pthread_mutex_t;
@@ -422,7 +423,8 @@ unsafe extern "C" fn sched_yield() -> c_int {
 }
 
 /// Functions that replace those of the C library in threads with clocks of their own.
-const FUNCTIONS: [(&str, Function); 16] = [
+const FUNCTIONS: [(&str, Function); 17] = [
+    ("futex", Function(futexes::futex as *const ())),
     ("pthread_mutex_lock", Function(mutex_lock as *const ())),
     ("pthread_mutex_trylock", Function(mutex_trylock as *const ())),
     ("pthread_mutex_unlock", Function(mutex_unlock as *const ())),

@@ -27,19 +27,28 @@ impl Program for Timeout {
 
 impl Describe for Timeout {}
 
+/// Returns a time of the C library, which is at most [`MOST_WAIT`]; 0 for a negative time.
+pub(super) fn span(time: &libc::timespec) -> SimSpan {
+    let nanoseconds = time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec).max(0);
+    SimSpan::from_ps((nanoseconds as u64).saturating_mul(1000).min(MOST_WAIT))
+}
+
 /// Returns the time from now to the point in time `until` of a clock of the C library.
-fn time_left(p: &MpiProcess, until: &libc::timespec) -> SimSpan {
+pub(super) fn time_left(p: &MpiProcess, until: &libc::timespec) -> SimSpan {
     // Clocks other than those of real time show the time since the start of the run.
     let seconds = if until.tv_sec >= EPOCH_SECONDS { until.tv_sec - EPOCH_SECONDS } else { until.tv_sec };
-    let nanoseconds = seconds.saturating_mul(1_000_000_000).saturating_add(until.tv_nsec).max(0);
-    let until = SimSpan::from_ps((nanoseconds as u64).saturating_mul(1000).min(MOST_WAIT));
-    until.saturating_sub(p.clock.get().since(SimTime::ZERO))
+    span(&libc::timespec { tv_sec: seconds, ..*until }).saturating_sub(p.clock.get().since(SimTime::ZERO))
 }
 
 /// Waits for the object at `address` by the request of [`enlist`], at most until the point in time `until`. Returns true
 /// if this point is reached first.
 pub(super) fn times_out(p: &MpiProcess, address: usize, request: RequestId, until: &libc::timespec) -> bool {
-    let timer = p.call_start(Call::Start(Box::new(Timeout(Some(time_left(p, until))))));
+    times_out_after(p, address, request, time_left(p, until))
+}
+
+/// Waits as [`times_out`], at most for the time `longest`.
+pub(super) fn times_out_after(p: &MpiProcess, address: usize, request: RequestId, longest: SimSpan) -> bool {
+    let timer = p.call_start(Call::Start(Box::new(Timeout(Some(longest)))));
     let both = Requests::from_slice(&[request, timer]);
     let first = p.call_completed(Call::WaitAny(both), |completions| completions[0].index);
     if first == 0 {
