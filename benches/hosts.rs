@@ -4,6 +4,7 @@
 //! the MPI library of `mpicc` or of the command in `MPICC`, and launches it with `mpirun` or the command in `MPIRUN`.
 //! The bench prints a table, and whether all Outcomes are equal.
 
+#[expect(dead_code, reason = "the bench has a build of its own")]
 mod runs;
 
 use std::process::Command;
