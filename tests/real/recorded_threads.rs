@@ -82,3 +82,15 @@ fn threads_that_begin_before_mpi_or_outlive_it_are_recorded() {
         if is_right { Ok(()) } else { Err(found.to_string()) }
     });
 }
+
+#[test]
+fn mpi_finalize_waits_until_threads_have_recorded_their_last_calls() {
+    for_each_mpi(|mpi, library, directory| {
+        let program = directory.join("late");
+        mpi.compile_with(&file("tests/real/recorded_late.c"), &program, "-pthread -rdynamic -w")?;
+        let trace = record(mpi, library, &program, 2, "")?;
+        let found = outcome(&format!("--nct 2,1,1 {}", trace.display()), &directory.join("outcome.json"))?;
+        // A message of each thread, and two messages of the barrier.
+        if found["messages"]["count"] == 4 { Ok(()) } else { Err(found.to_string()) }
+    });
+}

@@ -26,6 +26,9 @@ static int waits_file = -1;       /* The file /proc/thread-self/schedstat of `la
 /* Only the thread that holds this lock changes the log and the tables of objects, if each thread has its own log. */
 static pthread_mutex_t noting = PTHREAD_MUTEX_INITIALIZER;
 
+/* Number of MPI calls that have begun and are not recorded yet, if each thread has its own log. */
+static int open_calls;
+
 struct span {
     uint64_t wall, code, gap, slept, end;
     int on;
@@ -186,6 +189,42 @@ static void refuse_call(int function, const char *why)
     claimed = 0;
 }
 
+/* Counts a call of this thread as one that is not recorded yet. */
+static inline void open_call(void)
+{
+    if (per_thread) {
+        me->is_open = 1;
+        __atomic_add_fetch(&open_calls, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+static inline void close_call(void)
+{
+    if (per_thread && me->is_open) {
+        me->is_open = 0;
+        __atomic_sub_fetch(&open_calls, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+enum { LONGEST_OPEN = 1000000000 }; /* Longest wait for calls of other threads in ns. */
+
+/* Waits in MPI_Finalize until other threads have recorded their last calls. In a correct program these calls have returned
+ * from MPI. A call that does not return is not recorded. */
+static void await_open_calls(void)
+{
+    if (!per_thread || __atomic_load_n(&open_calls, __ATOMIC_SEQ_CST) == 0)
+        return;
+    find_me();
+    uint64_t start = wall(), waited;
+    do {
+        usleep(50);
+        waited = wall() - start;
+    } while (__atomic_load_n(&open_calls, __ATOMIC_SEQ_CST) > 0 && waited < LONGEST_OPEN);
+    me->own_time += waited;
+    me->left_at += waited;
+    me->pair_wall += waited;
+}
+
 static inline void enter(struct span *s)
 {
     find_mpi();
@@ -198,6 +237,7 @@ static inline void enter(struct span *s)
     }
     find_me();
     s->on = 1;
+    open_call();
     s->wall = wall();
     s->gap = s->code = s->wall - me->left_at;
     s->slept = 0;
@@ -247,6 +287,7 @@ static inline void end_span(struct span *s)
 {
     me->left_at = wall();
     me->own_time += me->left_at - s->end;
+    close_call();
     if (!many_threads)
         return;
     if (__atomic_load_n(&overlapped, __ATOMIC_ACQUIRE))

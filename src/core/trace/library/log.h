@@ -51,6 +51,7 @@ struct thread {
     uint64_t sleep_time;
     int cancel_state;           /* Whether the thread could be cancelled before the present change of the log. */
     int polled;               /* The last call was a poll without success. */
+    int is_open;              /* The thread is in a call that is not recorded yet. */
     /* Requests of the present wait: handles, slots, and statuses to use if the program ignores them. */
     MPI_Request *handles;
     int *slots;

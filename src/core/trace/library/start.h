@@ -489,6 +489,7 @@ static void before_finalize(void)
     if (!began)
         return;
     if (active) {
+        await_open_calls();
         struct span span;
         enter(&span);
         leave(&span);

@@ -42,6 +42,7 @@ static void thread_ended(void *state)
     struct span span;
     me = state;
     depth = 0;
+    close_call(); /* The thread was cancelled in a call. */
     enter(&span);
     leave(&span);
     if (span.on) {
@@ -119,6 +120,7 @@ int pthread_join(pthread_t thread, void **result)
         return real(thread, result);
     struct span span;
     enter(&span);
+    close_call(); /* The thread may wait during MPI_Finalize. */
     int code = real(thread, result);
     leave(&span);
     if (code != 0 || span.on)
