@@ -22,6 +22,8 @@ mod scaling;
 mod trace_collectives;
 #[path = "simulation/trace_damage.rs"]
 mod trace_damage;
+#[path = "simulation/trace_threads.rs"]
+mod trace_threads;
 #[path = "simulation/what_if.rs"]
 mod what_if;
 #[path = "simulation/workers.rs"]

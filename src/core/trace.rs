@@ -24,6 +24,8 @@
 //! | cancel | the cancellation of a receive that matches nothing, or an empty test |
 //! | idle | an idle call |
 //! | wait of a thread, ended by another thread | a wait with a number, and a wake with the same number |
+//! | wait of a thread that reaches its time limit | a wait for the limit or for another thread, which does not end it |
+//! | request of a thread that another thread completes | an offer with a number, and a take with the same number |
 //! | use of a lock, a barrier or OpenMP | numbers of this use and of the use that it follows |
 //! | a collective | the call: the machine of the replay chooses the algorithm |
 //! | answers to served messages | for each sender, the answers to its n-th message |
@@ -98,6 +100,8 @@ const VERSION: u32 = 8;
 /// First version of the trace format that stores collectives as calls. Older versions store the messages of
 /// collectives.
 const WITH_CALLS: u32 = 4;
+/// First version of the trace format that has operations of threads.
+const WITH_THREADS: u32 = 8;
 /// Oldest readable version of the trace format. Version 2 stores the names of collectives without their algorithms.
 const OLDEST: u32 = 2;
 

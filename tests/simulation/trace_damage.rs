@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 /// Offset in bytes at which the body of a trace file starts, after magic number, version, length and checksum.
-const FRONT: usize = 28;
+pub const FRONT: usize = 28;
 
 fn platform() -> Platform {
     machine([2, 1, 2], Contention::Share)
@@ -91,7 +91,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// Returns a trace file with this body, and with a valid length and checksum.
-fn sealed(body: &[u8]) -> Vec<u8> {
+pub fn sealed(body: &[u8]) -> Vec<u8> {
     let mut file = b"MCPSIM\0T".to_vec();
     file.extend(8u32.to_le_bytes());
     file.extend((body.len() as u64).to_le_bytes());
@@ -376,7 +376,7 @@ fn a_file_cannot_claim_more_ranks_than_it_has_bytes_for() {
 
 /// Change of the byte at a position in the body of a trace. The position is taken modulo the length.
 #[derive(Clone, Debug)]
-enum Change {
+pub enum Change {
     Set(usize, u8),
     Flip(usize, u8),
     Insert(usize, u8),
@@ -385,7 +385,7 @@ enum Change {
     Huge(usize),
 }
 
-fn change() -> impl Strategy<Value = Change> {
+pub fn change() -> impl Strategy<Value = Change> {
     let at = any::<usize>;
     prop_oneof![
         (at(), any::<u8>()).prop_map(|(at, byte)| Change::Set(at, byte)),
@@ -397,7 +397,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-fn apply(body: &mut Vec<u8>, change: &Change) {
+pub fn apply(body: &mut Vec<u8>, change: &Change) {
     let length = body.len().max(1);
     match *change {
         Change::Set(at, byte) => body[at % length] = byte,
@@ -416,7 +416,7 @@ fn apply(body: &mut Vec<u8>, change: &Change) {
     }
 }
 
-fn config() -> ProptestConfig {
+pub fn config() -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => config,

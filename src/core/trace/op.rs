@@ -1,6 +1,8 @@
 //! Operations in a trace. An operation stores relative ranks and tags, so that ranks and loop iterations with the same
 //! actions share operations.
 
+mod fields;
+
 use serde::{Deserialize, Serialize};
 
 use super::TraceError;
@@ -10,6 +12,8 @@ use super::code::SequenceAmount;
 use crate::mpi::Group;
 use crate::rank::{Buffer, Context, MemoryBlock, SERVICE, SendMode, Tag};
 use crate::units::{Bytes, SimSpan};
+use fields::{put_end, put_slots, read_end, read_slots};
+pub(super) use fields::{put_sent, read_sent};
 
 /// Value of a peer that is stored in the task's list of peers instead of in the operation.
 pub(super) const LISTED_PEER: u32 = u32::MAX;
@@ -93,6 +97,17 @@ pub(super) struct Entered {
     pub bytes: u64,
 }
 
+/// Use of a request by threads of a rank. The next late value of an offer or take states a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) enum SharedUse {
+    /// Offers the request to other threads of the rank.
+    Offer,
+    /// Takes the request that another thread has offered at the point.
+    Take,
+    /// Frees the slot, whose request another thread has taken.
+    Release,
+}
+
 /// An operation of a task. An operation identifies an active request of the task by a small integer, the request slot.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum TraceOp {
@@ -156,6 +171,10 @@ pub(super) enum TraceOp {
     Share,
     /// Posts the receive by which the thread waits for another thread, which reaches the point of the next late value.
     Await(u32),
+    /// Uses the request in this slot together with other threads.
+    Shared(SharedUse, u32),
+    /// Waits for the time limit in the first slot, which ends the wait for another thread in the second slot.
+    WaitLimit(u32, u32),
     /// The thread reaches the point of the next late value.
     Reach,
     /// The thread continues after the point of the next late value.
@@ -179,6 +198,7 @@ impl TraceOp {
                 | TraceOp::TagsPointToPoint(_)
                 | TraceOp::TagsCollective(_)
                 | TraceOp::Share
+                | TraceOp::Shared(..)
                 | TraceOp::Reach
                 | TraceOp::Follow
         )
@@ -186,7 +206,15 @@ impl TraceOp {
 
     /// Whether the operation belongs to threads with clocks of their own.
     pub fn is_of_threads(&self) -> bool {
-        matches!(self, TraceOp::Share | TraceOp::Await(_) | TraceOp::Reach | TraceOp::Follow)
+        matches!(
+            self,
+            TraceOp::Share
+                | TraceOp::Await(_)
+                | TraceOp::Shared(..)
+                | TraceOp::WaitLimit(..)
+                | TraceOp::Reach
+                | TraceOp::Follow
+        )
     }
 
     /// Number of calls and messages of this operation.
@@ -199,7 +227,7 @@ impl TraceOp {
         let receives =
             matches!(self, TraceOp::Recv(_) | TraceOp::Exchange(_) | TraceOp::Irecv(..) | TraceOp::IrecvLate { .. });
         // The list of late values bounds the number of points.
-        let is_bounded = self.is_call() || matches!(self, TraceOp::Reach | TraceOp::Follow);
+        let is_bounded = self.is_call() || matches!(self, TraceOp::Reach | TraceOp::Follow | TraceOp::Shared(..));
         SequenceAmount { calls: is_bounded.into(), sends: sends.into(), receives: receives.into() }
     }
 
@@ -227,7 +255,8 @@ impl TraceOp {
             TraceOp::Leave => "leave",
             TraceOp::Yield => "yield",
             TraceOp::Await(_) => "thread wait",
-            TraceOp::Share | TraceOp::Reach | TraceOp::Follow => "threads",
+            TraceOp::WaitLimit(..) => "waitany",
+            TraceOp::Share | TraceOp::Shared(..) | TraceOp::Reach | TraceOp::Follow => "threads",
             TraceOp::Buffers(..) => "buffers",
             TraceOp::TagsPointToPoint(_) | TraceOp::TagsCollective(_) => "tags",
         }
@@ -333,6 +362,15 @@ impl TraceOp {
                 kind(31);
                 put(out, (*slot).into());
             }
+            TraceOp::Shared(how, slot) => {
+                kind(34);
+                put(out, *how as u64);
+                put(out, (*slot).into());
+            }
+            TraceOp::WaitLimit(limit, wait) => {
+                kind(35);
+                [limit, wait].iter().for_each(|&&slot| put(out, slot.into()));
+            }
             TraceOp::Reach => kind(32),
             TraceOp::Follow => kind(33),
             TraceOp::TagsPointToPoint(step) => {
@@ -413,69 +451,13 @@ impl TraceOp {
             31 => TraceOp::Await(slot(reader)?),
             32 => TraceOp::Reach,
             33 => TraceOp::Follow,
-            kind => return Err(reader.error(format_args!("expected a kind of operation up to 33; found {kind}"))),
+            34 => {
+                let uses = [SharedUse::Offer, SharedUse::Take, SharedUse::Release];
+                let how = uses[reader.at_most(2, "a use of a shared request")? as usize];
+                TraceOp::Shared(how, slot(reader)?)
+            }
+            35 => TraceOp::WaitLimit(slot(reader)?, slot(reader)?),
+            kind => return Err(reader.error(format_args!("expected a kind of operation up to 35; found {kind}"))),
         })
     }
-}
-
-fn put_slots(out: &mut Vec<u8>, slots: &[u32]) {
-    put(out, slots.len() as u64);
-    slots.iter().for_each(|&slot| put(out, slot.into()));
-}
-
-fn read_slots(reader: &mut TraceReader<'_>) -> Result<Box<[u32]>, TraceError> {
-    let count = reader.count("a number of slots")?;
-    (0..count).map(|_| reader.word("a slot")).collect()
-}
-
-/// Writes a [`PeerEnd`] with flags: origin of the tag, whether the task's list contains the peer, and two bits that the
-/// operation defines.
-fn put_end(out: &mut Vec<u8>, end: &PeerEnd, more: u8) {
-    let origin = match end.tag.origin {
-        TagOrigin::Zero => 0,
-        TagOrigin::PointToPoint => 1,
-        TagOrigin::Collective => 2,
-    };
-    let listed = end.peer == LISTED_PEER;
-    out.push(origin | u8::from(listed) << 2 | more << 3);
-    if !listed {
-        put(out, end.peer.into());
-    }
-    put(out, end.context.into());
-    put(out, end.tag.offset.into());
-}
-
-fn read_end(reader: &mut TraceReader<'_>, ranks: u32) -> Result<(PeerEnd, u64), TraceError> {
-    let flags = reader.at_most(31, "flags")?;
-    let origin = match flags & 3 {
-        0 => TagOrigin::Zero,
-        1 => TagOrigin::PointToPoint,
-        2 => TagOrigin::Collective,
-        other => return Err(reader.error(format_args!("expected an origin of tags up to 2; found {other}"))),
-    };
-    let peer = match flags & 4 {
-        0 => reader.at_most(u64::from(ranks) - 1, "a rank")? as u32,
-        _ => LISTED_PEER,
-    };
-    let context = reader.word("a context")?;
-    let offset = reader.word("a tag")?;
-    Ok((PeerEnd { peer, context, tag: TagRef { origin, offset } }, flags >> 3))
-}
-
-pub(super) fn put_sent(out: &mut Vec<u8>, sent: &Sent) {
-    // The value 0 means that the size is in the task's list of sizes. Every other size is stored as the size plus one.
-    put_end(out, &sent.to, sent.mode as u8);
-    put(out, if sent.size == LISTED_SIZE { 0 } else { sent.size + 1 });
-}
-
-pub(super) fn read_sent(reader: &mut TraceReader<'_>, ranks: u32) -> Result<Sent, TraceError> {
-    let (to, flags) = read_end(reader, ranks)?;
-    let mode = match flags {
-        0 => Mode::Standard,
-        1 => Mode::Synchronous,
-        2 => Mode::Buffered,
-        other => return Err(reader.error(format_args!("expected a mode of sending up to 2; found {other}"))),
-    };
-    let size = reader.number()?.checked_sub(1).unwrap_or(LISTED_SIZE);
-    Ok(Sent { to, size, mode })
 }

@@ -12,7 +12,7 @@ use super::code::{SequenceAmount, check};
 use super::late::{self, LateValue};
 use super::names::{algorithm_of, name_of};
 use super::op::{Sent, TraceOp, read_sent};
-use super::{Header, MAGIC, OLDEST, TraceError, VERSION, WITH_CALLS, checksum};
+use super::{Header, MAGIC, OLDEST, TraceError, VERSION, WITH_CALLS, WITH_THREADS, checksum};
 use crate::mpi::Group;
 use crate::platform::Algorithm;
 use crate::rank::Rank;
@@ -84,6 +84,12 @@ impl Trace {
         let ops = (0..count)
             .map(|_| TraceOp::read(&mut reader, ranks, names.len() as u32, &groups))
             .collect::<Result<Vec<_>, _>>()?;
+        let version = version(&bytes);
+        if version < WITH_THREADS && ops.iter().any(TraceOp::is_of_threads) {
+            let what =
+                format!("an operation of threads in version {version} of the format: expected version {WITH_THREADS}");
+            return Err(TraceError::damaged(what));
+        }
         reader.part("sequences");
         let count = reader.count("a number of sequences")?;
         let (mut codes, mut amounts) = (Vec::new(), Vec::new());

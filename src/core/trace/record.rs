@@ -85,7 +85,7 @@ impl Recording {
     /// Wraps the program of `rank` in a recorder.
     pub fn wrap<P: Program>(self: &Arc<Self>, rank: Rank, mut program: P) -> Recorder<P> {
         program.record_collectives();
-        let points: Arc<Mutex<RankPoints>> = Arc::default();
+        let points: Arc<RankPoints> = Arc::default();
         let mut task = TaskRecorder::new(rank, self.ranks, self.longest, false).with_points(points.clone());
         task.is_code = self.is_code;
         let task = Some(task);
@@ -117,7 +117,7 @@ pub struct Recorder<P> {
     rank: Rank,
     task: Option<TaskRecorder>,
     strands: Arc<Mutex<Strands>>,
-    points: Arc<Mutex<RankPoints>>,
+    points: Arc<RankPoints>,
     served: ServedLog,
     recording: Arc<Recording>,
 }
@@ -139,7 +139,7 @@ struct RankDetails {
     /// Whether the program of the rank is real code whose time was measured.
     is_code: bool,
     strands: Arc<Mutex<Strands>>,
-    points: Arc<Mutex<RankPoints>>,
+    points: Arc<RankPoints>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

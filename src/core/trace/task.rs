@@ -7,7 +7,7 @@
 mod numbers;
 mod threads;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -103,6 +103,8 @@ struct Slot {
     receive: Option<u64>,
     /// Index in `late` of the cancellation of the request, if the program cancelled the request.
     cancelled: Option<usize>,
+    /// Whether the request is the receive by which the thread waits for another thread.
+    is_wait: bool,
 }
 
 /// Recorder of a task: the program of a rank or of a strand.
@@ -180,13 +182,14 @@ impl TaskRecorder {
 
     /// Sets the points of the threads of the rank.
     #[must_use]
-    pub fn with_points(mut self, points: Arc<Mutex<RankPoints>>) -> Self {
+    pub fn with_points(mut self, points: Arc<RankPoints>) -> Self {
         self.thread.points = points;
         self
     }
 
     /// Returns the recorded actions of the task.
-    pub fn finish(self) -> RecordedTask {
+    pub fn finish(mut self) -> RecordedTask {
+        self.note_taken();
         RecordedTask { code: self.folder.finish(), ..self.log }
     }
 
@@ -230,7 +233,10 @@ impl TaskRecorder {
             Call::Irecv(pattern) => self.asked = ExpectedReply::Irecv(*pattern),
             Call::WaitAll(requests) => self.asked = ExpectedReply::WaitAll(requests.clone()),
             Call::Complete(requests) => {
-                let wants = |id| self.slot(id).is_some_and(|slot| slot.late.is_some() || slot.cancelled.is_some());
+                let wants = |id| match self.slot(id) {
+                    Some(slot) => slot.late.is_some() || slot.cancelled.is_some(),
+                    None => id != COMPLETE,
+                };
                 if requests.iter().any(|&id| wants(id)) {
                     self.asked = ExpectedReply::Complete(requests.clone());
                     let Call::Complete(requests) = call else { unreachable!("it is one") };
@@ -317,6 +323,7 @@ impl TaskRecorder {
             (ExpectedReply::Isend(sent), ReplyKind::Started(id)) => {
                 let slot = self.take_slot(*id, None, None);
                 self.push_message(TraceOp::Isend(sent, slot));
+                self.offers(*id, slot);
             }
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) if pattern.context == SERVICE => self.awaits(*id),
             (ExpectedReply::Irecv(pattern), ReplyKind::Started(id)) => self.irecv(&pattern, *id),
@@ -324,6 +331,7 @@ impl TaskRecorder {
                 self.log.late.push(DeferredResult::Strand(strand));
                 let slot = self.take_slot(*id, None, None);
                 self.push(TraceOp::Start(slot));
+                self.offers(*id, slot);
             }
             (ExpectedReply::WaitAll(requests), ReplyKind::Completed(completions)) => {
                 self.waited(&requests, completions)
@@ -339,9 +347,10 @@ impl TaskRecorder {
                 match id {
                     COMPLETE => self.push(TraceOp::Test(Box::default())),
                     id => {
-                        if let Some(slot) = self.end(id, Some(completion)) {
-                            self.push(TraceOp::WaitOne(slot));
-                        }
+                        let ended = self.end(id, Some(completion));
+                        let wait = self.thread_wait_among(&requests);
+                        let op = |slot| wait.map_or(TraceOp::WaitOne(slot), |wait| TraceOp::WaitLimit(slot, wait));
+                        ended.into_iter().for_each(|slot| self.push(op(slot)));
                     }
                 }
             }
@@ -375,7 +384,8 @@ impl TaskRecorder {
             let tag = self.tag(tag);
             let end = PeerEnd { peer: self.peer(source), context: pattern.context, tag };
             let slot = self.take_slot(id, None, receive);
-            return self.push_message(TraceOp::Irecv(end, slot));
+            self.push_message(TraceOp::Irecv(end, slot));
+            return self.offers(id, slot);
         }
         let (peer, any_source) = match pattern.from {
             Source::Rank(source) => (self.peer(source), false),
@@ -393,6 +403,7 @@ impl TaskRecorder {
             any_source,
             any_tag,
         });
+        self.offers(id, slot);
     }
 
     /// Appends a send or a receive. If the call stated message buffers, an operation that sets the buffers precedes it.
@@ -406,6 +417,9 @@ impl TaskRecorder {
 
     fn cancel(&mut self, id: RequestId) {
         let Some(&slot) = self.by_request.get(&id) else {
+            if self.is_offered(id) {
+                self.fault = Some("a thread cancels a request of another thread".to_owned());
+            }
             if !self.wakes(id) {
                 self.push(TraceOp::Test(Box::default()));
             }
@@ -425,7 +439,7 @@ impl TaskRecorder {
             self.slots.push(None);
             self.slots.len() - 1
         });
-        self.slots[free] = Some(Slot { request, late, receive, cancelled: None });
+        self.slots[free] = Some(Slot { request, late, receive, cancelled: None, is_wait: false });
         self.by_request.insert(request, free as u32);
         free as u32
     }
@@ -436,10 +450,11 @@ impl TaskRecorder {
 
     /// Records that a request completed with `completion`. Frees the request slot and returns it.
     fn end(&mut self, id: RequestId, completion: Option<&Completion>) -> Option<u32> {
-        let Some(place) = self.by_request.remove(&id) else {
+        let Some(place) = self.by_request.remove(&id).or_else(|| self.takes(id, completion)) else {
             self.fault = Some(format!("a task waits for request {id} of another task"));
             return None;
         };
+        self.completes(id);
         let slot = self.slots[place as usize].take().filter(|slot| slot.request == id)?;
         let Some(completion) = completion else { return Some(place) };
         if completion.cancelled {

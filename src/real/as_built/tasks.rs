@@ -182,7 +182,9 @@ pub fn ended() -> bool {
         return false;
     }
     if let Some(p) = rank_of_thread() {
-        p.call_done(p.last_block());
+        let block = p.last_block();
+        p.needs_no_core();
+        p.call_done(block);
         gate::leave(p);
     }
     true

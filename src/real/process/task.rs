@@ -106,6 +106,11 @@ impl Process {
         self.mark(ThreadMark::Uses(address as u64, how));
     }
 
+    /// States that the next block of the current thread needs no core.
+    pub fn needs_no_core(&self) {
+        self.mark(ThreadMark::Sleeps);
+    }
+
     /// Executes a block with the cost `charge` on a core of the rank. A thread keeps its core until it waits. If the rank
     /// has more threads than cores, it keeps it at most for a time slice while other threads wait for a core.
     #[cold]

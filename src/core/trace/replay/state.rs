@@ -84,6 +84,8 @@ pub struct TaskPosition {
     pub threads: Option<SharedMeetings>,
     meeting: ThreadStep,
     late_point: u32,
+    /// Slots of the requests that the thread offers to other threads of the rank, with their points.
+    offers: Vec<(u32, u32)>,
     /// Last request that the task has started.
     posted: RequestId,
     /// Whether the simulation has reached the clock of the task.
@@ -108,6 +110,8 @@ pub enum RecordedAnswer {
     Test(Box<Requests>),
     /// Whether this message has arrived, as it had in the recording.
     Iprobe(Pattern),
+    /// Whether the time limit, the second number, has passed before another thread ends the wait in this slot.
+    Limit(u32, RequestId),
 }
 
 impl TaskPosition {
@@ -145,6 +149,7 @@ impl TaskPosition {
             threads: None,
             meeting: ThreadStep::Nothing,
             late_point: 0,
+            offers: Vec::new(),
             posted: FREE,
             is_in_time: false,
         }
@@ -199,6 +204,7 @@ impl TaskPosition {
                 }
                 TraceOp::Wait(slots, eager) => return Call::Complete(attempt!(self.waited(slots, *eager))),
                 TraceOp::WaitOne(slot) => return Call::WaitAny(Requests::from_slice(&[attempt!(self.free(*slot))])),
+                TraceOp::WaitLimit(limit, wait) => return attempt!(self.wait_limit(*limit, *wait)),
                 TraceOp::Poll => return Call::Test { requests: Requests::new(), which: Which::Some, poll: true },
                 TraceOp::Look => return Call::Test { requests: Requests::new(), which: Which::Some, poll: false },
                 TraceOp::Test(slots) => return attempt!(self.test(slots)),
@@ -221,7 +227,7 @@ impl TaskPosition {
                     return Call::Leave;
                 }
                 TraceOp::Yield => return Call::Yield,
-                TraceOp::Share | TraceOp::Await(_) | TraceOp::Reach | TraceOp::Follow => {
+                TraceOp::Share | TraceOp::Await(_) | TraceOp::Shared(..) | TraceOp::Reach | TraceOp::Follow => {
                     if let Some(call) = attempt!(self.meet(trace, number)) {
                         return call;
                     }
@@ -336,7 +342,10 @@ impl TaskPosition {
             (TraceOp::Start(slot), LateValue::Thread(task, thread)) => self.start_thread(trace, *slot, (task, thread)),
             (TraceOp::Cancel(_), LateValue::Withdrawn(false)) => Ok(look()),
             (TraceOp::Cancel(slot), LateValue::Withdrawn(true)) => match self.slots.get(*slot as usize) {
-                Some(&id) if id < FREE => Ok(Call::Cancel(id)),
+                Some(&id) if id < FREE => {
+                    self.withdraw(id);
+                    Ok(Call::Cancel(id))
+                }
                 _ => Ok(look()),
             },
             _ => Err("a late value is of another kind"),

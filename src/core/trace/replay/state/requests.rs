@@ -35,6 +35,9 @@ impl TaskPosition {
     /// Frees request slot `slot` and returns its request.
     #[inline]
     pub(super) fn free(&mut self, slot: u32) -> Step<RequestId> {
+        if !self.offers.is_empty() {
+            self.end_offer(slot)?;
+        }
         match self.slots.get_mut(slot as usize) {
             Some(id) if *id != FREE => Ok(std::mem::replace(id, FREE)),
             _ => Err("a wait for a slot without a request"),
@@ -80,6 +83,10 @@ impl TaskPosition {
         match std::mem::replace(&mut self.asked, RecordedAnswer::Nothing) {
             RecordedAnswer::Test(requests) if done.is_empty() => Some(Call::Complete(*requests)),
             RecordedAnswer::Iprobe(pattern) if done.is_empty() => Some(Call::Probe(pattern)),
+            RecordedAnswer::Limit(slot, limit) if done.first().is_some_and(|one| one.index == 0) => {
+                self.slots[slot as usize] = COMPLETE;
+                Some(Call::WaitAny(Requests::from_slice(&[limit])))
+            }
             RecordedAnswer::Sends => {
                 // Sends are removed from the back of the list, so that the indices of other sends stay valid.
                 done.iter().rev().for_each(|one| _ = self.sends.remove(one.index as usize));

@@ -10,7 +10,8 @@ impl TaskPosition {
     #[inline]
     pub(super) fn computing(&mut self, trace: &Trace, span: SimSpan) -> Call {
         self.is_block = self.collective.is_none();
-        let is_code = self.is_block && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
+        let is_program = self.depth == 0 || self.thread > 0;
+        let is_code = self.is_block && is_program && !trace.header().factors.is_empty() && span > SimSpan::ZERO;
         let span = self.scaled(span);
         if is_code { Call::Code(span) } else { Call::Compute(span) }
     }

@@ -7,12 +7,13 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{
-    COMPLETE, Call, DEEPEST, LateValue, RequestId, Requests, SERVICE, Step, TaskPosition, TaskReplay, Trace, TraceOp,
-    late, look,
+    COMPLETE, Call, DEEPEST, FREE, LateValue, NOTHING, RecordedAnswer, RequestId, Requests, SERVICE, Step,
+    TaskPosition, TaskReplay, Trace, TraceOp, late, look,
 };
 use crate::rank::{Rank, thread_wait};
 use crate::trace::Machine;
 use crate::trace::cores::{CoreTurns, ReplayedCores, SharedCores};
+use crate::trace::op::SharedUse;
 
 /// Receives by which threads wait.
 type WaitingThreads = SmallVec<[RequestId; 2]>;
@@ -26,6 +27,8 @@ pub struct ThreadMeetings {
     has_started: bool,
     /// For each point by number, a bit that is set if a thread has reached the point.
     reached: Vec<u64>,
+    /// Requests that threads have offered and no thread has taken, by the number of the point.
+    offered: FxHashMap<u32, RequestId>,
     /// Receives by which threads wait for a point.
     waiting: FxHashMap<u32, WaitingThreads>,
 }
@@ -42,8 +45,12 @@ pub(super) enum ThreadStep {
     Await(u32, u32),
     /// The thread has posted the receive by which it waits for this point now.
     Follow(u32),
-    /// The thread continues at this point in time, and then waits for the receive.
-    Complete(RequestId),
+    /// The thread waits for a request that another thread offers at this point, and stores it in this slot.
+    Take(u32, u32),
+    /// The thread has cancelled this receive, for which it waits next.
+    Complete(RequestId, Option<(u32, u32)>),
+    /// The thread has waited for the point, and stores the offered request in this slot.
+    Bind(u32, u32),
     /// The thread is at its own virtual time and reaches this point.
     Reach(u32),
     /// The thread resumes the threads that wait by these receives.
@@ -68,6 +75,14 @@ impl ThreadMeetings {
         }
         self.reached[index] |= 1 << (point % 64);
         self.waiting.remove(&point).unwrap_or_default()
+    }
+
+    /// Removes the receive `request`, by which a thread waits for no point any more.
+    fn withdraw(&mut self, request: RequestId) {
+        self.waiting.retain(|_, waiting| {
+            waiting.retain(|id| *id != request);
+            !waiting.is_empty()
+        });
     }
 
     /// Adds the receive by which a thread waits for the point. Returns false if another thread has reached the point.
@@ -137,12 +152,37 @@ impl TaskPosition {
             }
             return Ok(None);
         }
+        if let TraceOp::Shared(SharedUse::Release, slot) = op {
+            if let Some(index) = self.offers.iter().rposition(|(offered, _)| offered == slot) {
+                self.offers.swap_remove(index);
+            }
+            return self.free(*slot).map(|_| None);
+        }
         let Some(LateValue::Point(step)) = late::next(&trace.bytes, &mut self.late) else {
             return Err("a late value is of another kind");
         };
         self.late_point = self.late_point.wrapping_add(step);
         let (point, rank) = (self.late_point, self.rank);
         match op {
+            TraceOp::Shared(SharedUse::Offer, slot) => {
+                let id = self.slots.get(*slot as usize).copied().filter(|id| *id != FREE);
+                let id = id.ok_or("an offered slot has no request")?;
+                if self.rank_threads()?.offered.insert(point, id).is_some() {
+                    return Err("two requests are offered at the same point");
+                }
+                self.offers.push((*slot, point));
+                self.reach(point)
+            }
+            TraceOp::Shared(_, slot) => {
+                self.begin(*slot)?;
+                if self.machine.is_none() || self.rank_threads()?.is_reached(point) {
+                    self.bind(point);
+                    return Ok(None);
+                }
+                self.meeting = ThreadStep::Take(point, *slot);
+                self.starting = NOTHING;
+                Ok(Some(Call::Irecv(thread_wait(rank))))
+            }
             TraceOp::Await(slot) => {
                 self.begin(*slot)?;
                 if self.rank_threads()?.is_reached(point) {
@@ -163,6 +203,58 @@ impl TaskPosition {
                 Ok(Some(look()))
             }
         }
+    }
+
+    /// Notes that the thread itself cancels the receive `request`.
+    pub(super) fn withdraw(&mut self, request: RequestId) {
+        if let Ok(mut threads) = self.rank_threads() {
+            threads.withdraw(request);
+        }
+    }
+
+    /// Ends the offer of the request in `slot`, for which the thread itself waits now.
+    #[cold]
+    pub(super) fn end_offer(&mut self, slot: u32) -> Step<()> {
+        let Some(index) = self.offers.iter().rposition(|(offered, _)| *offered == slot) else { return Ok(()) };
+        let (_, point) = self.offers.swap_remove(index);
+        let own = self.rank_threads()?.offered.remove(&point);
+        own.map(|_| ()).ok_or("two threads wait for a request")
+    }
+
+    /// Calls by which the thread waits for the time limit in the slot `limit`, while no thread ends the wait in the slot
+    /// `wait`.
+    pub(super) fn wait_limit(&mut self, limit: u32, wait: u32) -> Step {
+        let limit = self.free(limit)?;
+        let mut requests = Requests::new();
+        match self.slots.get(wait as usize) {
+            Some(&FREE) | None => return Err("a wait for a slot without a request"),
+            Some(&COMPLETE) => {}
+            Some(&id) => requests.push(id),
+        }
+        requests.push(limit);
+        if requests.len() > 1 {
+            self.asked = RecordedAnswer::Limit(wait, limit);
+        }
+        Ok(Call::WaitAny(requests))
+    }
+
+    /// Stores the request that another thread has offered at the point in the slot that begins.
+    fn bind(&mut self, point: u32) {
+        let offered = self.rank_threads().ok().and_then(|mut threads| threads.offered.remove(&point));
+        self.started(offered.unwrap_or(COMPLETE));
+    }
+
+    /// Waits for the point by the receive that has just been posted. Then stores the request that is offered at a point in
+    /// a slot, if `bound` states them.
+    fn wait_for(&mut self, point: u32, bound: Option<(u32, u32)>) -> Option<Call> {
+        let request = self.posted;
+        let waits = self.rank_threads().is_ok_and(|mut threads| threads.wait(point, request));
+        self.meeting = match bound {
+            _ if !waits => ThreadStep::Complete(request, bound),
+            Some((point, slot)) => ThreadStep::Bind(point, slot),
+            None => ThreadStep::Nothing,
+        };
+        Some(if waits { Call::Complete(Requests::from_slice(&[request])) } else { Call::Cancel(request) })
     }
 
     /// Reaches the point. Returns a call if another thread waits for it.
@@ -198,16 +290,17 @@ impl TaskPosition {
                 let waits = self.rank_threads().is_ok_and(|mut threads| threads.wait(point, request));
                 (!waits).then_some(Call::Cancel(request))
             }
-            ThreadStep::Follow(point) => {
-                let request = self.posted;
-                let waits = self.rank_threads().is_ok_and(|mut threads| threads.wait(point, request));
-                if waits {
-                    return Some(Call::Complete(Requests::from_slice(&[request])));
-                }
-                self.meeting = ThreadStep::Complete(request);
-                Some(Call::Cancel(request))
+            ThreadStep::Follow(point) => self.wait_for(point, None),
+            ThreadStep::Take(point, slot) => self.wait_for(point, Some((point, slot))),
+            ThreadStep::Complete(request, bound) => {
+                self.meeting = bound.map_or(ThreadStep::Nothing, |(point, slot)| ThreadStep::Bind(point, slot));
+                Some(Call::Complete(Requests::from_slice(&[request])))
             }
-            ThreadStep::Complete(request) => Some(Call::Complete(Requests::from_slice(&[request]))),
+            ThreadStep::Bind(point, slot) => {
+                self.starting = slot;
+                self.bind(point);
+                None
+            }
             ThreadStep::Reach(point) => self.reach(point).unwrap_or_default(),
             ThreadStep::Resume(waiting) => self.resume(waiting),
         }
