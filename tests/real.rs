@@ -51,6 +51,8 @@ mod sends;
 mod threads;
 #[path = "real/threads_cpp20.rs"]
 mod threads_cpp20;
+#[path = "real/threads_ends.rs"]
+mod threads_ends;
 #[path = "real/threads_replayed.rs"]
 mod threads_replayed;
 #[path = "real/together.rs"]

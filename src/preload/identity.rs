@@ -76,6 +76,19 @@ fn error(number: c_int) -> c_int {
     -1
 }
 
+/// The simulated node has no load. OpenMP reads the load if it chooses the number of threads itself (`OMP_DYNAMIC`).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getloadavg(to: *mut f64, count: c_int) -> c_int {
+    if place().is_none() {
+        // SAFETY: the function has this signature, and the caller passes valid arguments.
+        return unsafe { call_next!(c"getloadavg"(to => *mut f64, count => c_int) -> c_int) };
+    }
+    let count = count.min(3);
+    // SAFETY: the caller passes room for this number of values.
+    (0..count).for_each(|index| unsafe { *to.add(index as usize) = 0.0 });
+    count
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gethostname(to: *mut c_char, room: usize) -> c_int {
     match own_place() {

@@ -19,6 +19,7 @@ pub struct RegisteredHooks {
     ended: extern "C" fn(),
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
+    joins_until: extern "C" fn(usize, *const libc::timespec) -> c_int,
     region: extern "C" fn(),
     order: extern "C" fn(*const c_char) -> bool,
 }
@@ -137,6 +138,8 @@ pub unsafe extern "C" fn pthread_create(
     }
     // SAFETY: the function has this signature, and the caller passes valid arguments.
     unsafe {
+        let large = value.and(with_large_stack(attributes));
+        let attributes = large.as_ref().map_or(attributes, std::ptr::from_ref);
         let code = call_next!(c"pthread_create"(
             thread => *mut libc::pthread_t, attributes => *const libc::pthread_attr_t,
             call.0 => Routine, call.1 => *mut c_void) -> c_int);
@@ -158,6 +161,82 @@ pub unsafe extern "C" fn pthread_join(thread: libc::pthread_t, result: *mut *mut
         (hooks.joined)(thread as usize);
     }
     code
+}
+
+/// Joins the thread if it ends before `until`, or has ended if `until` is null. Otherwise returns an error number. Returns
+/// `None` if the thread has no clock of its own.
+unsafe fn join_until(thread: libc::pthread_t, result: *mut *mut c_void, until: *const libc::timespec) -> Option<c_int> {
+    match (hooks()?.joins_until)(thread as usize, until) {
+        // SAFETY: as in `pthread_join`. The thread ends without a further wait.
+        0 => Some(unsafe { pthread_join(thread, result) }),
+        code => Some(code).filter(|&code| code > 0),
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_tryjoin_np(thread: libc::pthread_t, result: *mut *mut c_void) -> c_int {
+    // SAFETY: the function has this signature, and the caller passes valid arguments; so in the functions below.
+    unsafe {
+        join_until(thread, result, std::ptr::null()).unwrap_or_else(
+            || call_next!(c"pthread_tryjoin_np"(thread => libc::pthread_t, result => *mut *mut c_void) -> c_int),
+        )
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_timedjoin_np(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+    until: *const libc::timespec,
+) -> c_int {
+    if until.is_null() {
+        // SAFETY: see `pthread_tryjoin_np`.
+        return unsafe { pthread_join(thread, result) };
+    }
+    // SAFETY: see `pthread_tryjoin_np`.
+    unsafe {
+        join_until(thread, result, until).unwrap_or_else(|| {
+            call_next!(c"pthread_timedjoin_np"(
+                thread => libc::pthread_t, result => *mut *mut c_void, until => *const libc::timespec) -> c_int)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_clockjoin_np(
+    thread: libc::pthread_t,
+    result: *mut *mut c_void,
+    clock: c_int,
+    until: *const libc::timespec,
+) -> c_int {
+    if until.is_null() {
+        // SAFETY: see `pthread_tryjoin_np`.
+        return unsafe { pthread_join(thread, result) };
+    }
+    // SAFETY: see `pthread_tryjoin_np`.
+    unsafe {
+        join_until(thread, result, until).unwrap_or_else(|| {
+            call_next!(c"pthread_clockjoin_np"(
+                thread => libc::pthread_t, result => *mut *mut c_void, clock => c_int,
+                until => *const libc::timespec) -> c_int)
+        })
+    }
+}
+
+/// Least stack in bytes of a thread, which the MPI library uses, too.
+const LEAST_STACK: usize = 1 << 20;
+
+/// Returns attributes with a larger stack, if the stack of `attributes` is small and not memory of the program.
+unsafe fn with_large_stack(attributes: *const libc::pthread_attr_t) -> Option<libc::pthread_attr_t> {
+    // SAFETY: the caller passes null or valid attributes. A copy shares what they refer to, which is only read.
+    unsafe {
+        let mut large = *attributes.as_ref()?;
+        let (mut start, mut size) = (std::ptr::null_mut(), 0);
+        let is_known = libc::pthread_attr_getstack(attributes, &mut start, &mut size) == 0;
+        // Without memory of the program, the stack ends at address 0.
+        let is_own = is_known && size < LEAST_STACK && (start as usize).wrapping_add(size) == 0;
+        (is_own && libc::pthread_attr_setstacksize(&mut large, size + LEAST_STACK) == 0).then_some(large)
+    }
 }
 
 /// True if threads have clocks of their own, so that the MPI library replaces locks and waits.
@@ -202,6 +281,9 @@ interposed! {
     mcpsim_once_begin(control: *mut c_void) -> c_int;
     mcpsim_once_end(control: *mut c_void) -> c_int;
     sched_yield() -> c_int;
+    pthread_spin_lock(lock: *mut c_void) -> c_int;
+    pthread_spin_trylock(lock: *mut c_void) -> c_int;
+    pthread_spin_unlock(lock: *mut c_void) -> c_int;
 }
 
 /// The function of `pthread_once` is code of the program, so the MPI library replaces only what precedes and follows it.

@@ -199,10 +199,13 @@ fn unless(code: c_int, busy: c_int) -> Option<c_int> {
 pub mod futexes;
 mod timed;
 
+pub use timed::ends_before;
+
 type MutexPointer = *mut libc::pthread_mutex_t;
 type ConditionPointer = *mut libc::pthread_cond_t;
 type LockPointer = *mut libc::pthread_rwlock_t;
 type SemaphorePointer = *mut libc::sem_t;
+type SpinPointer = *mut libc::pthread_spinlock_t;
 
 /// Position of the kind in a mutex of the GNU C library, and the bits that contain the kind.
 const KIND: usize = 4;
@@ -422,8 +425,36 @@ unsafe extern "C" fn sched_yield() -> c_int {
     })
 }
 
+/// A spin lock, which does not contain its holder.
+fn spin(address: usize, attempt: &dyn Fn() -> Option<c_int>) -> Acquired<'_> {
+    Acquired { is_mutex: false, ..one(address, attempt) }
+}
+
+unsafe extern "C" fn spin_lock(lock: SpinPointer) -> c_int {
+    // SAFETY: see `mutex_trylock`.
+    let attempt = || unless(unsafe { libc::pthread_spin_trylock(lock) }, libc::EBUSY);
+    in_function(own_rank(), "pthread_spin_lock", |p| acquire(p, None, || spin(lock as usize, &attempt)))
+}
+
+unsafe extern "C" fn spin_trylock(lock: SpinPointer) -> c_int {
+    // SAFETY: see `mutex_trylock`.
+    let attempt = || unless(unsafe { libc::pthread_spin_trylock(lock) }, libc::EBUSY);
+    in_function(own_rank(), "pthread_spin_trylock", |p| try_acquire(p, libc::EBUSY, &spin(lock as usize, &attempt)))
+}
+
+unsafe extern "C" fn spin_unlock(lock: SpinPointer) -> c_int {
+    in_function(own_rank(), "pthread_spin_unlock", |p| {
+        own_turn(p);
+        // SAFETY: see `mutex_trylock`.
+        let code = unsafe { libc::pthread_spin_unlock(lock) };
+        p.uses_object(lock as usize, ObjectUse::Release);
+        grant(p, lock as usize);
+        code
+    })
+}
+
 /// Functions that replace those of the C library in threads with clocks of their own.
-const FUNCTIONS: [(&str, Function); 17] = [
+const FUNCTIONS: [(&str, Function); 20] = [
     ("futex", Function(futexes::futex as *const ())),
     ("pthread_mutex_lock", Function(mutex_lock as *const ())),
     ("pthread_mutex_trylock", Function(mutex_trylock as *const ())),
@@ -439,6 +470,9 @@ const FUNCTIONS: [(&str, Function); 17] = [
     ("pthread_rwlock_wrlock", Function(write_lock as *const ())),
     ("pthread_rwlock_unlock", Function(release_lock as *const ())),
     ("sched_yield", Function(sched_yield as *const ())),
+    ("pthread_spin_lock", Function(spin_lock as *const ())),
+    ("pthread_spin_trylock", Function(spin_trylock as *const ())),
+    ("pthread_spin_unlock", Function(spin_unlock as *const ())),
     ("mcpsim_once_begin", Function(once_begin as *const ())),
     ("mcpsim_once_end", Function(once_end as *const ())),
 ];

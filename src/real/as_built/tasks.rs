@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpsim_core::mpi::abi;
-use mcpsim_core::rank::{Call, Describe, FailureKind, FiberHandle, ObjectUse, Program, Reply, RequestId, Requests};
+use mcpsim_core::rank::{
+    Call, Describe, FailureKind, FiberHandle, ObjectUse, Program, Reply, RequestId, Requests, Which,
+};
 use mcpsim_core::units::SimTime;
 
 use super::connection::{self, RankTask, TaskSimulator};
@@ -23,6 +25,7 @@ use super::fork::preloaded;
 use super::futex::{self, OpenmpLibrary};
 use super::gate::{self, ThreadGate};
 use super::own_process::own_stack;
+use super::sync::{ends_before, enlist, first, resume, suspend};
 use super::threads;
 use crate::mpi_api::MpiProcess;
 use crate::process::run_as;
@@ -33,6 +36,10 @@ static JOINABLE: Mutex<Option<HashMap<usize, RequestId>>> = Mutex::new(None);
 static NUMBERS: Mutex<Option<HashMap<i32, u32>>> = Mutex::new(None);
 /// Number of the last started thread of the rank.
 static STARTED: AtomicU32 = AtomicU32::new(0);
+/// Number of threads of the rank other than the main thread that have not ended.
+static ALIVE: AtomicU32 = AtomicU32::new(0);
+/// Number of the object for which the main thread waits until all other threads have ended.
+const END_OF_ALL: usize = 1;
 /// True after the start of the first thread with a clock of its own.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
 
@@ -99,6 +106,7 @@ pub fn started(p: &'static MpiProcess, value: u64, id: usize, code: c_int) {
         gate::start(gate);
         p.call_start(Call::Start(Box::new(strand)))
     });
+    ALIVE.fetch_add(1, Ordering::Relaxed);
     joinable().get_or_insert_default().insert(id, request);
 }
 
@@ -164,7 +172,30 @@ pub fn finishes() {
     if gate::own_task() != 0
         && let Some(p) = rank_of_thread()
     {
-        in_function(p, "pthread_exit", |p| p.complete(Requests::new()));
+        in_function(p, "pthread_exit", |p| {
+            p.complete(Requests::new());
+            if ALIVE.fetch_sub(1, Ordering::Relaxed) == 1
+                && let Some(main) = first(END_OF_ALL)
+            {
+                resume(p, main);
+            }
+        });
+    }
+}
+
+/// Waits for the ends of all other threads, because the main thread ends before them. The main thread of the process then
+/// passes the turn of each thread that ends.
+pub fn main_finishes() {
+    if is_managed()
+        && let Some(p) = rank_of_thread()
+    {
+        in_function(p, "pthread_exit", |p| {
+            own_turn(p);
+            if ALIVE.load(Ordering::Relaxed) > 0 {
+                let request = enlist(p, END_OF_ALL, p.clock.get());
+                suspend(p, request);
+            }
+        });
     }
 }
 
@@ -228,6 +259,33 @@ pub fn join(p: &MpiProcess, id: usize) {
     let request = joinable().as_mut().and_then(|all| all.remove(&id));
     if let Some(request) = request {
         in_function(p, "pthread_join", |p| p.complete(Requests::from_slice(&[request])));
+    }
+}
+
+/// Waits as [`join`], at most until the point in time `until`, or not at all without it. Returns 0 if the thread has ended,
+/// -1 if it has no clock of its own, and otherwise an error number.
+pub fn join_until(p: &MpiProcess, id: usize, until: Option<&libc::timespec>) -> c_int {
+    let request = joinable().as_ref().and_then(|all| all.get(&id).copied());
+    let Some(request) = request else { return -1 };
+    let name = if until.is_some() { "pthread_timedjoin_np" } else { "pthread_tryjoin_np" };
+    let has_ended = in_function(p, name, |p| {
+        own_turn(p);
+        match until {
+            Some(until) => ends_before(p, request, until),
+            None => {
+                let requests = Requests::from_slice(&[request]);
+                let test = Call::Test { requests, which: Which::Some, poll: true };
+                p.call_completed(test, |completions| !completions.is_empty())
+            }
+        }
+    });
+    match until {
+        _ if has_ended => {
+            joinable().as_mut().and_then(|all| all.remove(&id));
+            0
+        }
+        Some(_) => libc::ETIMEDOUT,
+        None => libc::EBUSY,
     }
 }
 

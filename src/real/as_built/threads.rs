@@ -103,11 +103,13 @@ struct ThreadHooks {
     ended: extern "C" fn(),
     joins: extern "C" fn(usize),
     joined: extern "C" fn(usize),
+    joins_until: extern "C" fn(usize, *const libc::timespec) -> c_int,
     region: extern "C" fn(),
     order: extern "C" fn(*const c_char) -> bool,
 }
 
-static HOOKS: ThreadHooks = ThreadHooks { created, started, begun, finishes, ended, joins, joined, region, order };
+static HOOKS: ThreadHooks =
+    ThreadHooks { created, started, begun, finishes, ended, joins, joined, joins_until, region, order };
 
 /// A thread that the program creates.
 #[derive(Clone, Copy)]
@@ -194,8 +196,10 @@ extern "C" fn begun(thread: CreatedThread, id: usize) {
 
 /// Handles the return of the code of a thread.
 extern "C" fn finishes() {
-    if runs_program() {
-        tasks::finishes();
+    match current() {
+        Some(_) if runs_program() && is_main() => tasks::main_finishes(),
+        Some(_) if runs_program() => tasks::finishes(),
+        _ => {}
     }
 }
 
@@ -213,6 +217,16 @@ extern "C" fn joins(id: usize) {
         && runs_program()
     {
         tasks::join(p, id);
+    }
+}
+
+/// Waits as [`joins`], at most until the point in time `until`, or not at all if `until` is null. Returns 0 if the thread
+/// has ended, -1 if it has no clock of its own, and otherwise an error number.
+extern "C" fn joins_until(id: usize, until: *const libc::timespec) -> c_int {
+    match rank() {
+        // SAFETY: the preloaded library passes null or a valid time.
+        Some(p) if runs_program() => tasks::join_until(p, id, unsafe { until.as_ref() }),
+        _ => -1,
     }
 }
 

@@ -62,6 +62,14 @@ pub(super) fn times_out_after(p: &MpiProcess, address: usize, request: RequestId
     is_over
 }
 
+/// Waits for the request `request` at most until the point in time `until`. Returns true if the request completes first.
+/// Otherwise the request remains.
+pub fn ends_before(p: &MpiProcess, request: RequestId, until: &libc::timespec) -> bool {
+    let timer = p.call_start(Call::Start(Box::new(Timeout(Some(time_left(p, until))))));
+    let both = Requests::from_slice(&[request, timer]);
+    p.call_completed(Call::WaitAny(both), |completions| completions[0].index) == 0
+}
+
 unsafe extern "C" fn cond_timedwait(
     condition: ConditionPointer,
     mutex: MutexPointer,
