@@ -286,6 +286,12 @@ pub(super) fn notes(endings: &Endings, most_data: Bytes) -> Vec<String> {
              predicted time may be too long by this amount"
         ));
     }
+    if let Some((block, rank)) = endings.early_wakes {
+        notes.push(format!(
+            "rank {rank} ended a wait of its threads by futex, as barriers of C++20 do, after a measured block of {block}: \
+             such waits may end too early by the length of the block. A call of MPI_Wtime before the barrier avoids this"
+        ));
+    }
     if endings.unguarded > 0 {
         let count = endings.unguarded;
         notes.push(format!(

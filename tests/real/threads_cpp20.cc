@@ -194,6 +194,23 @@ static int direct()
     return 4;
 }
 
+// Threads compute measured blocks before a barrier. Each one asks for the time before the barrier, or does not.
+template <bool asks> static int measured()
+{
+    std::barrier meeting(2);
+    in_threads(2, [&](int own) {
+        volatile double value = 1;
+        for (int i = 0; i < (2 - own) * 2000000; i++)
+            value = value * 1.5;
+        if (asks)
+            now();
+        meeting.arrive_and_wait();
+        ends[own] = now();
+    });
+    std::printf("together: %d\n", ends[0] - ends[1] < ends[0] / 100);
+    return 0;
+}
+
 // A thread waits for a latch that no thread counts down.
 static int stuck()
 {
@@ -215,6 +232,7 @@ int main(int argc, char **argv)
         {"barrier", barrier},        {"latch", latch},    {"semaphore", semaphore}, {"atomic", atomic<int>},
         {"small", atomic<char>},     {"large", atomic<long>}, {"future", future},   {"variable", variable},
         {"async", async},            {"direct", direct},     {"stuck", stuck},
+        {"asks", measured<true>},    {"hurries", measured<false>},
     };
     for (auto &one : cases)
         if (!std::strcmp(name, one.name)) {

@@ -52,6 +52,25 @@ fn waits_of_cxx_20_end_in_virtual_time() {
 }
 
 #[test]
+fn a_note_states_that_waits_may_end_too_early() {
+    libraries();
+    let workshop = directory();
+    let Some(mpi) = real_mpis().first() else { return };
+    let built = workshop.path().join("waits");
+    compiled(mpi, &built);
+    let measured = |case: &str| {
+        let ran = simulate(&format!("--nct 1,1,4 --ranks 1 --cores-per-rank 4 {} -- {case}", built.display()));
+        let text = told(case, &ran);
+        assert_eq!(ran.code, Some(0), "{text}");
+        text
+    };
+    let note = "note: rank 0 ended a wait of its threads by futex, as barriers of C++20 do, after a measured block of ";
+    assert!(measured("hurries").contains(note));
+    let text = measured("asks");
+    assert!(text.contains("together: 1\n") && !text.contains("by futex"), "{text}");
+}
+
+#[test]
 fn waits_of_cxx_20_are_counted_and_replayed() {
     libraries();
     let workshop = directory();

@@ -1,7 +1,7 @@
 //! Tests of ends of threads, joins with a time limit, spin locks and small stacks. Threads state their times.
 
 use crate::as_built::libraries;
-use crate::real::{directory, file, real_mpis, run, told};
+use crate::real::{directory, file, real_mpis, run, simulate, told};
 
 #[test]
 fn threads_end_and_are_joined_in_virtual_time() {
@@ -28,6 +28,16 @@ fn threads_end_and_are_joined_in_virtual_time() {
             let text = told(case, &ran);
             assert!(ran.code == Some(0) && ran.stdout.contains(said), "{text}");
             let outcome: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+            let threads = |outcome: &serde_json::Value| outcome["rank_threads"].to_string();
+            if case == "limit" {
+                let trace = workshop.path().join("ends.trace");
+                run(&built, &format!("{options} --record {}", trace.display()), case);
+                let line = "--quiet --nct 1,1,4 --cores-per-rank 4 --json";
+                let ran = simulate(&format!("{line} {} {}", json.display(), trace.display()));
+                assert_eq!(ran.code, Some(0), "{}", told("replay", &ran));
+                let replayed: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+                assert_eq!(threads(&replayed), threads(&outcome), "{replayed}");
+            }
             assert!(case != "main" || outcome["predicted_ps"] == 3_000_020_000_u64, "{outcome}");
         }
     }

@@ -19,11 +19,12 @@ use super::memory::{self, OpenedMemory};
 use super::own_process::{own_library, own_stack, refuse, wait_for_debugger};
 use super::setup::RankSetup;
 use super::sync;
+use super::sync::futexes::early_wakes;
 use super::tasks;
 use super::threads;
 use super::wire::RankEnding;
 use crate::mpi_api::MpiProcess;
-use crate::process::{Interface, Process, RankStage, current, replacement, run_as};
+use crate::process::{Endings, Interface, Process, RankStage, current, replacement, run_as};
 
 static ATTACHED: AtomicPtr<MpiProcess> = AtomicPtr::new(std::ptr::null_mut());
 /// True in a process that a rank has forked.
@@ -211,6 +212,7 @@ extern "C" fn ended(code: c_int) {
     if p.in_vain.get() > SimSpan::ZERO {
         p.job.idled_in_vain(p.rank, p.in_vain.get());
     }
+    p.job.add_endings(Endings { early_wakes: early_wakes(p), ..Endings::default() });
     p.job.ended(p.rank, code, orderly);
     p.ended();
     let calls = p.counts.by_name().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();

@@ -238,6 +238,8 @@ pub struct Endings {
     /// Ranks that idled because idle detection found a polling loop, and then left the loop without a change of state
     /// by another rank. Each element contains the rank and the idle time.
     pub in_vain: Vec<(Rank, SimSpan)>,
+    /// Longest measured block of a rank before a thread ended waits of other threads by futex, with the rank.
+    pub early_wakes: Option<(SimSpan, Rank)>,
     /// Files of libraries that all ranks share.
     pub shared: Vec<String>,
     /// Number of heap allocations for which no guard page was available.
@@ -259,6 +261,7 @@ impl Endings {
             all.mistakes.extend(part.mistakes);
             all.unfinalised.extend(part.unfinalised);
             all.in_vain.extend(part.in_vain);
+            all.early_wakes = all.early_wakes.max(part.early_wakes);
             all.shared.extend(part.shared);
             all.unguarded += part.unguarded;
             part.kernels.into_iter().for_each(|(kernel, calls)| *all.kernels.entry(kernel).or_default() += calls);
@@ -418,8 +421,7 @@ impl Job {
         self.endings.lock().expect("nothing panics with this lock held").mistakes.push(mistake);
     }
 
-    /// Stores that idle detection made `rank` idle for a total of `time`, although the rank then left its polling
-    /// loop without a change by another rank.
+    /// Stores that `rank` idled for a total of `time` in polling loops that it left without a change by another rank.
     pub fn idled_in_vain(&self, rank: Rank, time: SimSpan) {
         self.endings.lock().expect("nothing panics with this lock held").in_vain.push((rank, time));
     }

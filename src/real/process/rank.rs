@@ -342,7 +342,7 @@ impl Process {
     }
 
     /// Returns the cost of the current local execution block.
-    pub(super) fn block_so_far(&self) -> SimSpan {
+    pub fn block_so_far(&self) -> SimSpan {
         let running = match self.job.options.compute {
             ComputeMode::Measure => self.job.scaled(self.rank, self.timer.peek()),
             ComputeMode::Skip | ComputeMode::Fixed(_) => SimSpan::ZERO,

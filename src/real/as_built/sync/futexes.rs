@@ -2,15 +2,16 @@
 //! changes the number and then ends the wait.
 
 use std::ffi::{c_int, c_long};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mcpsim_core::rank::{Call, ObjectUse, RequestId};
+use mcpsim_core::rank::{Call, ObjectUse, Rank, RequestId, UNCOUNTED_BLOCK};
 use mcpsim_core::units::SimSpan;
 
 use super::timed::{span, time_left, times_out_after};
 use super::{enlist, first, own_rank, resume, suspend, withdraw};
 use crate::as_built::tasks::{in_function, own_turn};
 use crate::mpi_api::MpiProcess;
+use crate::process::ComputeMode;
 
 /// Bits of a wait that each call ends, and of a call that ends each wait.
 const ANY: u32 = u32::MAX;
@@ -69,7 +70,20 @@ fn wait(p: &MpiProcess, address: usize, value: u32, limit: Option<TimeLimit>) ->
     0
 }
 
+/// Longest measured block in ps before a thread ended waits. Other threads have seen its changes of numbers in memory from
+/// the start of the block.
+static LONGEST: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the longest measured block before a thread ended waits, if it is long.
+pub fn early_wakes(p: &MpiProcess) -> Option<(SimSpan, Rank)> {
+    let longest = SimSpan::from_ps(LONGEST.load(Ordering::Relaxed));
+    (longest >= UNCOUNTED_BLOCK).then_some((longest, p.rank))
+}
+
 fn end_waits(p: &MpiProcess, address: usize, most: usize) -> usize {
+    if p.job.options.compute == ComputeMode::Measure {
+        LONGEST.fetch_max(p.block_so_far().as_ps(), Ordering::Relaxed);
+    }
     own_turn(p);
     p.uses_object(address, ObjectUse::Next);
     resume_most(p, address, most)

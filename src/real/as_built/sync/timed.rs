@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use mcpsim_core::rank::{Call, Describe, Program, Reply, RequestId, Requests};
+use mcpsim_core::rank::{Call, Describe, Program, Reply, RequestId, Requests, thread_wait};
 use mcpsim_core::units::{SimSpan, SimTime};
 
 use super::{
@@ -66,8 +66,13 @@ pub(super) fn times_out_after(p: &MpiProcess, address: usize, request: RequestId
 /// Otherwise the request remains.
 pub fn ends_before(p: &MpiProcess, request: RequestId, until: &libc::timespec) -> bool {
     let timer = p.call_start(Call::Start(Box::new(Timeout(Some(time_left(p, until))))));
-    let both = Requests::from_slice(&[request, timer]);
-    p.call_completed(Call::WaitAny(both), |completions| completions[0].index) == 0
+    // A receive that no message matches makes the call a wait for a thread, also in a replay.
+    let wait = p.call_start(Call::Irecv(thread_wait(p.rank)));
+    let all = Requests::from_slice(&[request, timer, wait]);
+    let first = p.call_completed(Call::WaitAny(all), |completions| completions[0].index);
+    p.call_done(Call::Cancel(wait));
+    suspend(p, wait);
+    first == 0
 }
 
 unsafe extern "C" fn cond_timedwait(
