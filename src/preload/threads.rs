@@ -108,13 +108,26 @@ unsafe extern "C" fn open(start: *mut c_void) -> FirstCall {
         // SAFETY: the key exists.
         unsafe {
             (hooks.begun)(value, libc::pthread_self() as usize);
-            libc::pthread_setspecific(key - 1, hooks as *const RegisteredHooks as *const c_void);
+            libc::pthread_setspecific(key - 1, std::ptr::without_provenance::<c_void>(1));
         }
     }
     FirstCall { routine, argument }
 }
 
-unsafe extern "C" fn ended(_: *mut c_void) {
+/// Number of destructor rounds before the end of a thread is reported. The C library has at least four rounds.
+const ROUNDS: usize = 2;
+
+/// Reports the end of a thread. Destructors of other keys may release locks, so they run first, in earlier rounds. `round`
+/// is the number of the round.
+unsafe extern "C" fn ended(round: *mut c_void) {
+    let key = KEY.load(Ordering::Acquire);
+    let round = round as usize;
+    // SAFETY: the key exists.
+    if round <= ROUNDS
+        && unsafe { libc::pthread_setspecific(key - 1, std::ptr::without_provenance::<c_void>(round + 1)) } == 0
+    {
+        return;
+    }
     if let Some(hooks) = hooks() {
         (hooks.ended)();
     }

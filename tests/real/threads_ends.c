@@ -12,6 +12,8 @@
 extern void mcpsim_compute(double seconds) __attribute__((weak));
 
 static pthread_spinlock_t spin;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t key;
 static double start, ends[4];
 
 static void compute(double ms)
@@ -39,6 +41,21 @@ static void *spins(void *index)
     pthread_spin_unlock(&spin);
     ends[(long)index] = now();
     return NULL;
+}
+
+/* Has the lock for 1 ms at the end of a thread. */
+static void destroy(void *unused)
+{
+    pthread_mutex_lock(&mutex);
+    compute(1);
+    pthread_mutex_unlock(&mutex);
+}
+
+static void *has_value(void *value)
+{
+    pthread_setspecific(key, value);
+    compute(1);
+    return value;
 }
 
 /* Returns the time of a clock in `ms` milliseconds. */
@@ -96,6 +113,13 @@ int main(int argc, char **argv)
         codes[0] = pthread_create(&threads[0], &attributes, computes, (void *)1L);
         pthread_join(threads[0], &result);
         printf("stack: %d %ld %.2f\n", codes[0], (long)result, now());
+    } else if (!strcmp(name, "destructors")) {
+        pthread_key_create(&key, destroy);
+        for (i = 0; i < 3; i++)
+            pthread_create(&threads[i], NULL, has_value, &key);
+        for (i = 0; i < 3; i++)
+            pthread_join(threads[i], NULL);
+        printf("destructors: %.2f\n", now());
     } else if (!strcmp(name, "load")) {
         count = getloadavg(load, 3);
         printf("load: %d %g %g %g\n", count, load[0], load[1], load[2]);

@@ -19,6 +19,8 @@ fn threads_end_and_are_joined_in_virtual_time() {
             // Three threads for 2 ms each. The main thread tries from 5 to 6 ms.
             ("spin", "spin: 2.00 4.00 6.00 6.00 1\n"),
             ("stack", "stack: 0 1 1.00\n"),
+            // Three threads of 1 ms. Their destructors have a mutex for 1 ms each.
+            ("destructors", "destructors: 4.00\n"),
             ("load", "load: 3 0 0 0\n"),
             // The main thread ends at once, and the last thread at 3 ms. A query of the clock takes 20 ns.
             ("main", ""),
