@@ -103,6 +103,7 @@ pub unsafe extern "C" fn thrd_yield() {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn call_once(flag: *mut c_void, function: extern "C" fn()) {
-    // SAFETY: the caller passes valid arguments.
-    unsafe { pthread_once(flag, function) };
+    type Once = unsafe extern "C" fn(*mut c_void, extern "C" fn()) -> c_int;
+    // SAFETY: the function has this signature, and the caller passes valid arguments.
+    unsafe { std::mem::transmute::<*const (), Once>(crate::once::pthread_once as *const ())(flag, function) };
 }

@@ -11,6 +11,7 @@ mod clocks;
 mod end;
 mod identity;
 mod next;
+mod once;
 mod openmp;
 mod soname;
 mod system_calls;

@@ -293,27 +293,11 @@ interposed! {
     sem_clockwait(semaphore: *mut c_void, clock: c_int, until: *const libc::timespec) -> c_int;
     mcpsim_once_begin(control: *mut c_void) -> c_int;
     mcpsim_once_end(control: *mut c_void) -> c_int;
+    mcpsim_once_fail(control: *mut c_void) -> c_int;
     sched_yield() -> c_int;
     pthread_spin_lock(lock: *mut c_void) -> c_int;
     pthread_spin_trylock(lock: *mut c_void) -> c_int;
     pthread_spin_unlock(lock: *mut c_void) -> c_int;
-}
-
-/// The function of `pthread_once` is code of the program, so the MPI library replaces only what precedes and follows it.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pthread_once(control: *mut c_void, function: extern "C" fn()) -> c_int {
-    if !(is_managed() && !BUSY.get() && runs_rank_code()) {
-        // SAFETY: the function has this signature, and the caller passes valid arguments.
-        return unsafe { call_next!(c"pthread_once"(control => *mut c_void, function => extern "C" fn()) -> c_int) };
-    }
-    // SAFETY: the caller passes valid arguments.
-    unsafe {
-        if mcpsim_once_begin(control) != 0 {
-            function();
-            mcpsim_once_end(control);
-        }
-    }
-    0
 }
 
 /// Handles the start or end of a parallel region of OpenMP.

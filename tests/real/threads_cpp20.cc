@@ -13,6 +13,7 @@
 #include <cstring>
 #include <future>
 #include <latch>
+#include <mutex>
 #include <semaphore>
 #include <thread>
 #include <vector>
@@ -211,6 +212,25 @@ template <bool asks> static int measured()
     return 0;
 }
 
+// Two threads call a function of 1 ms, which throws an exception in the first thread.
+static int thrown()
+{
+    std::once_flag flag;
+    in_threads(2, [&](int own) {
+        try {
+            std::call_once(flag, [&] {
+                compute(1);
+                if (own == 0)
+                    throw own;
+            });
+        } catch (int) {
+            std::printf("caught by %d\n", own);
+        }
+        ends[own] = now();
+    });
+    return 2;
+}
+
 // A thread waits for a latch that no thread counts down.
 static int stuck()
 {
@@ -232,6 +252,7 @@ int main(int argc, char **argv)
         {"barrier", barrier},        {"latch", latch},    {"semaphore", semaphore}, {"atomic", atomic<int>},
         {"small", atomic<char>},     {"large", atomic<long>}, {"future", future},   {"variable", variable},
         {"async", async},            {"direct", direct},     {"stuck", stuck},
+        {"thrown", thrown},
         {"asks", measured<true>},    {"hurries", measured<false>},
     };
     for (auto &one : cases)

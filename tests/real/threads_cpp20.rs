@@ -38,6 +38,7 @@ fn waits_of_cxx_20_end_in_virtual_time() {
             (2, "future", "timed out: 1\nvalue: 42\nfuture: 1.00 3.00 4.00\n"),
             (4, "variable", "variable: 3.00 3.00 4.00\n"),
             (2, "async", "task: 7\nasync: 2.00\n"),
+            (4, "thrown", "caught by 0\nthrown: 1.00 2.00\n"),
             (4, "direct", "numbers: 1 2\nothers: 0 1 1\ndirect: 1.00 2.00 3.00 3.00\n"),
         ] {
             let ran = waits(&built, cores, "", case);

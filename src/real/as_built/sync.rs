@@ -417,6 +417,16 @@ unsafe extern "C" fn once_end(control: *mut libc::pthread_once_t) -> c_int {
     })
 }
 
+/// Ends the execution of the function of `control` by an exception. The next caller executes the function again.
+unsafe extern "C" fn once_fail(control: *mut libc::pthread_once_t) -> c_int {
+    in_function(own_rank(), "pthread_once", |p| {
+        own_turn(p);
+        with(control as usize, |object| object.granted.clear());
+        resume_all(p, control as usize);
+        0
+    })
+}
+
 unsafe extern "C" fn sched_yield() -> c_int {
     in_function(own_rank(), "sched_yield", |p| {
         p.failed_poll();
@@ -454,7 +464,7 @@ unsafe extern "C" fn spin_unlock(lock: SpinPointer) -> c_int {
 }
 
 /// Functions that replace those of the C library in threads with clocks of their own.
-const FUNCTIONS: [(&str, Function); 20] = [
+const FUNCTIONS: [(&str, Function); 21] = [
     ("futex", Function(futexes::futex as *const ())),
     ("pthread_mutex_lock", Function(mutex_lock as *const ())),
     ("pthread_mutex_trylock", Function(mutex_trylock as *const ())),
@@ -475,6 +485,7 @@ const FUNCTIONS: [(&str, Function); 20] = [
     ("pthread_spin_unlock", Function(spin_unlock as *const ())),
     ("mcpsim_once_begin", Function(once_begin as *const ())),
     ("mcpsim_once_end", Function(once_end as *const ())),
+    ("mcpsim_once_fail", Function(once_fail as *const ())),
 ];
 
 /// Returns the address of the function that replaces the function `name` of the C library.
