@@ -39,6 +39,7 @@ mod function;
 mod handover;
 mod library;
 mod merge;
+mod numbers;
 mod program;
 mod rank_log;
 mod resolve;

@@ -12,7 +12,8 @@ use rustc_hash::FxHashMap;
 
 use super::super::TraceError;
 use super::call::{CallClass, LogCall, MessageEnd};
-use super::cursor::LogCursor;
+use super::cursor::{LogCursor, LoggedCall};
+use super::numbers::{ChannelUse, ThreadClocks};
 use super::rank_log::RankLog;
 use super::resolve::{ResolvedLog, SELF};
 use crate::mpi::{CommMember, Group};
@@ -84,10 +85,10 @@ pub(super) fn split(logs: &[Arc<RankLog>], resolved: &[ResolvedLog]) -> Result<V
     let mut users: FxHashMap<(Channel, bool), Users> = FxHashMap::default();
     for (log, resolved) in logs.iter().zip(resolved) {
         let mut ends = RankEnds::new(log, resolved);
-        ends.each_call(log, |ends, thread, _, call| {
-            for (channel, is_send) in ends.of(&call.what).into_iter().flatten().flatten() {
-                let of = users.entry((channel, is_send)).or_insert(Users::One(thread));
-                if *of != Users::One(thread) {
+        ends.each_call(log, |ends, step| {
+            for (channel, is_send) in ends.of(&step.call.what).into_iter().flatten().flatten() {
+                let of = users.entry((channel, is_send)).or_insert(Users::One(step.thread));
+                if *of != Users::One(step.thread) {
                     *of = Users::Several;
                 }
             }
@@ -120,11 +121,11 @@ impl<'a> RankEnds<'a> {
         RankEnds { resolved, rank, comms: FxHashMap::from_iter([(0, world), (SELF, own)]), posted: 0, late: 0 }
     }
 
-    /// Passes the calls that a replay executes to `body`, with their threads and times (code and sleep).
+    /// Passes the calls that a replay executes to `body`.
     fn each_call(
         &mut self,
         log: &Arc<RankLog>,
-        mut body: impl FnMut(&mut Self, u32, (u64, u64), &Arc<LogCall>),
+        mut body: impl FnMut(&mut Self, &LoggedCall),
     ) -> Result<(), TraceError> {
         let mut cursor = LogCursor::new(log.clone());
         let mut left = self.resolved.keep.unwrap_or(u64::MAX);
@@ -137,7 +138,7 @@ impl<'a> RankEnds<'a> {
                 let comm = CommMember::new(self.resolved.comms[&made.number], member, made.group.clone());
                 self.comms.insert(made.number, comm);
             }
-            body(self, step.thread, (step.code, step.slept), &step.call);
+            body(self, &step);
         }
         Ok(())
     }
@@ -182,8 +183,15 @@ impl<'a> RankEnds<'a> {
 #[derive(Default)]
 struct Splitter {
     found: RankThreads,
-    /// Number of messages of each numbered channel so far, of sends (true) and receives (false).
-    counts: FxHashMap<(Channel, bool), Tag>,
+    /// Messages of each numbered channel so far.
+    channels: FxHashMap<Channel, ChannelUse>,
+    /// For each request slot with a receive of a numbered channel, the index of the receive in the channel.
+    receives: FxHashMap<u32, (Channel, usize)>,
+    /// Probes of numbered channels with the receives of the same messages, by the indexes of the messages.
+    probed: Vec<(usize, usize)>,
+    clocks: ThreadClocks,
+    /// Number of calls so far.
+    position: u64,
     /// Probes of each numbered channel since the last receive: thread, and index of the message.
     probes: FxHashMap<Channel, Vec<(u32, usize)>>,
     /// Number of collectives on each communicator so far.
@@ -202,13 +210,17 @@ fn split_rank(
     numbered: &FxHashMap<Channel, Context>,
 ) -> Result<RankThreads, TraceError> {
     let mut splitter = Splitter::default();
+    let mut ends = RankEnds::new(log, resolved);
+    ends.each_call(log, |_, step| splitter.clocks.scan(step))?;
+    splitter.clocks.restart();
     splitter.found.threads.insert(0, Vec::new());
     let mut ends = RankEnds::new(log, resolved);
-    ends.each_call(log, |ends, thread, (code, slept), call| {
-        let (index, request) = splitter.call(ends, thread, &call.what, numbered);
-        let call = ThreadCall { call: call.clone(), code, slept, index, request };
-        splitter.found.threads.entry(thread).or_default().push(call);
+    ends.each_call(log, |ends, step| {
+        let (index, request) = splitter.call(ends, step, numbered);
+        let call = ThreadCall { call: step.call.clone(), code: step.code, slept: step.slept, index, request };
+        splitter.found.threads.entry(step.thread).or_default().push(call);
     })?;
+    splitter.number_messages();
     let Splitter { mut found, all_created, .. } = splitter;
     let is_uncreated = |thread: &&u32| **thread != 0 && !all_created.contains(thread);
     found.comms = ends.comms.into_iter().collect();
@@ -217,14 +229,15 @@ fn split_rank(
 }
 
 impl Splitter {
-    /// Returns the index and the request of the call `what` of `thread`; see [`ThreadCall`].
+    /// Returns the index and the request of the call `step`; see [`ThreadCall`].
     fn call(
         &mut self,
         ends: &mut RankEnds<'_>,
-        thread: u32,
-        what: &CallClass,
+        step: &LoggedCall,
         numbered: &FxHashMap<Channel, Context>,
     ) -> (u32, u32) {
+        let (thread, what, begin) = (step.thread, &step.call.what, self.clocks.begin(step));
+        self.position += 1;
         if let Some(comm) = RankEnds::collective_on(what) {
             let begun = self.begun.entry(comm).or_default();
             let number = *begun;
@@ -247,12 +260,16 @@ impl Splitter {
             CallClass::Wait { slots, .. } => {
                 let first = self.found.waited.len() as u32;
                 for slot in slots {
+                    if let Some((channel, receive)) = self.receives.remove(slot) {
+                        self.channels.entry(channel).or_default().completes(receive, self.position);
+                    }
                     let request = self.slots.remove(slot);
                     self.waits(request, thread);
                 }
                 (first, NONE)
             }
             CallClass::Release(Some(slot)) => {
+                self.receives.remove(slot);
                 let request = self.slots.remove(slot);
                 (NONE, request.map_or(NONE, |(number, _)| number))
             }
@@ -270,8 +287,20 @@ impl Splitter {
             }
             _ => {
                 let first = self.found.messages.len() as u32;
+                let slot = if let CallClass::Irecv(slot, _) = what { Some(*slot) } else { None };
                 for end in ends.of(what).into_iter().flatten() {
-                    let message = end.map(|(channel, is_send)| self.message(channel, is_send, thread, numbered));
+                    let message = end.map(|(channel, is_send)| match numbered.get(&channel) {
+                        Some(&context) if is_send => {
+                            let message = self.found.messages.len();
+                            self.channels.entry(channel).or_default().sends(begin, message);
+                            ThreadMessage { context, ..plain(channel, true) }
+                        }
+                        Some(&context) => {
+                            self.receive(channel, thread, slot);
+                            ThreadMessage { context, ..plain(channel, false) }
+                        }
+                        None => plain(channel, is_send),
+                    });
                     self.found.messages.push(message);
                 }
                 let request = match what {
@@ -283,26 +312,33 @@ impl Splitter {
         }
     }
 
-    /// Returns the next message of a channel.
-    fn message(
-        &mut self,
-        channel: Channel,
-        is_send: bool,
-        thread: u32,
-        numbered: &FxHashMap<Channel, Context>,
-    ) -> ThreadMessage {
-        let Some(&context) = numbered.get(&channel) else { return plain(channel, is_send) };
-        let count = self.counts.entry((channel, is_send)).or_default();
-        let peer = if is_send { channel.2 } else { channel.1 };
-        let message = ThreadMessage { peer, context, tag: *count };
-        *count += 1;
-        if !is_send {
-            let probes = self.probes.remove(&channel).unwrap_or_default();
-            for (_, index) in probes.into_iter().filter(|(of, _)| *of == thread) {
-                self.found.messages[index] = Some(message);
+    /// Adds the receive of the present call in a numbered channel. The receive is complete, unless it has a request slot.
+    fn receive(&mut self, channel: Channel, thread: u32, slot: Option<u32>) {
+        let message = self.found.messages.len();
+        let of = self.channels.entry(channel).or_default();
+        let receive = of.receives(thread, message);
+        match slot {
+            Some(slot) => _ = self.receives.insert(slot, (channel, receive)),
+            None => of.completes(receive, self.position),
+        }
+        let probes = self.probes.remove(&channel).unwrap_or_default();
+        self.probed.extend(probes.into_iter().filter(|(of, _)| *of == thread).map(|(_, probe)| (probe, message)));
+    }
+
+    /// Sets the tags of the messages of numbered channels to their numbers.
+    fn number_messages(&mut self) {
+        for channel in std::mem::take(&mut self.channels).into_values() {
+            for messages in channel.numbered() {
+                for (message, number) in messages.into_iter().zip(0..) {
+                    if let Some(message) = &mut self.found.messages[message] {
+                        message.tag = number;
+                    }
+                }
             }
         }
-        message
+        for &(probe, receive) in &self.probed {
+            self.found.messages[probe] = self.found.messages[receive];
+        }
     }
 
     fn next_request(&mut self) -> u32 {

@@ -136,6 +136,61 @@ fn threads_receive_the_messages_that_they_received_in_the_recording() {
 }
 
 #[test]
+fn a_send_that_was_recorded_late_keeps_its_order() {
+    // Rank 1 answers the message of thread 1, then thread 2 sends. Thread 1 has recorded its send last. The three messages
+    // take 1008 ns each, and thread 2 computes 10 ns.
+    let zero = [
+        (0, create(1), 0),
+        (0, create(2), 0),
+        (2, receive_of(1, 9), 0),
+        (2, send_of(1, 7, 8), 10),
+        (1, send_of(1, 7, 8), 0),
+    ];
+    let one = [(0, receive_of(0, 7), 0), (0, send_of(0, 9, 8), 0), (0, receive_of(0, 7), 0)];
+    assert_eq!(times(&zero, &one), ([0, 3034], vec![(0, 1, 0, 0), (0, 2, 0, 2026)]));
+}
+
+#[test]
+fn a_receive_gets_an_earlier_message_if_its_wait_ends_earlier() {
+    // Thread 1 has recorded its receive first, but thread 2 got the first message. Rank 1 sends the second message after the
+    // answer of thread 2.
+    let irecv = |slot: i64| super::call("MPI_Irecv", &[slot, 0, 1, 7, 1000, 0, 0], &[2, 3]);
+    let wait = |slot: i64| super::call("MPI_Wait", &[1, slot, 0], &[]);
+    let zero = [
+        (0, create(1), 0),
+        (0, create(2), 0),
+        (1, irecv(0), 0),
+        (2, irecv(1), 0),
+        (2, wait(1), 0),
+        (2, send_of(1, 9, 8), 10),
+        (1, wait(0), 0),
+    ];
+    let one = [(0, send_of(0, 7, 8), 0), (0, receive_of(0, 9), 0), (0, send_of(0, 7, 8), 0)];
+    assert_eq!(times(&zero, &one), ([0, 2026], vec![(0, 1, 0, 3034), (0, 2, 0, 1018)]));
+}
+
+#[test]
+fn receives_of_a_thread_get_messages_in_the_order_of_the_calls() {
+    // Thread 1 waits for its second receive first. The messages have 100 and 200 bytes. Thread 2 receives the third one.
+    let irecv = |slot: i64| super::call("MPI_Irecv", &[slot, 0, 1, 7, 1000, 0, 0], &[2, 3]);
+    let wait = |slot: i64| super::call("MPI_Wait", &[1, slot, 0], &[]);
+    let zero = [
+        (0, create(1), 0),
+        (0, create(2), 0),
+        (1, irecv(0), 0),
+        (1, irecv(1), 0),
+        (1, wait(1), 0),
+        (1, send_of(1, 9, 8), 0),
+        (1, wait(0), 0),
+        (2, receive_of(1, 7), 0),
+    ];
+    let send = |bytes| (0, send_of(0, 7, bytes), 0);
+    let one = [send(100), send(200), (0, receive_of(0, 9), 0), send(300)];
+    // Thread 1 answers after the message of 200 bytes, whose transfer ends at 1200.
+    assert_eq!(times(&zero, &one), ([0, 2208], vec![(0, 1, 0, 1200), (0, 2, 0, 3508)]));
+}
+
+#[test]
 fn a_thread_of_unknown_creation_begins_with_its_rank() {
     let zero = [(0, receive_of(1, 7), 100), (1, send_of(1, 9, 8), 300)];
     let one = [(0, send_of(0, 7, 100), 0), (0, receive_of(0, 9), 0)];
