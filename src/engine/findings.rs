@@ -23,7 +23,7 @@ use super::outcome::{HostTime, Messages};
 use super::paths::Path;
 use super::place_messages;
 use super::queue::EventQueue;
-use super::rank_times::{of_ranks, of_threads};
+use super::rank_times::{of_ranks, of_threads, thread_fields};
 use super::state::RankState;
 use super::worker::{Worker, WorkerEnd};
 
@@ -36,6 +36,7 @@ pub(super) struct Findings {
     pub cancelled: bool,
     pub reached: SimTime,
     pub times: Vec<(Rank, SimTime, TimeParts)>,
+    #[serde(with = "thread_fields")]
     pub threads: Vec<ThreadTime>,
     /// Times of all threads of each rank that has started threads.
     pub rank_threads: Vec<ThreadSum>,

@@ -1,6 +1,6 @@
 //! Times of ranks and of their threads: recording during a run, and the form in the result.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use mcpsim_base::profile::{Activity, LISTED_THREADS, ThreadSum, ThreadTime, ThreadTimeline, TimeParts, Timeline};
 use mcpsim_base::rank::{COMPLETE, Rank, Requests};
@@ -27,6 +27,31 @@ pub struct RankTime {
     /// Parts of the time of the rank.
     #[serde(flatten)]
     pub parts: TimeParts,
+}
+
+/// Fields of a [`ThreadTime`].
+type ThreadFields = (Rank, u32, SimTime, SimTime, TimeParts, SimSpan);
+
+/// Form of the times of threads in messages between host processes, whose format has no flattened fields.
+pub(super) mod thread_fields {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(threads: &[ThreadTime], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_seq(threads.iter().map(|of| (of.rank, of.thread, of.start, of.end, of.parts, of.thread_wait)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ThreadTime>, D::Error> {
+        let time = |(rank, thread, start, end, parts, thread_wait): ThreadFields| ThreadTime {
+            rank,
+            thread,
+            start,
+            end,
+            parts,
+            thread_wait,
+        };
+        Ok(Vec::<ThreadFields>::deserialize(deserializer)?.into_iter().map(time).collect())
+    }
 }
 
 /// Share of the intervals of a rank that a timeline of a thread can have.

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::cases::CASES;
 use super::hosts::host_mpis;
-use super::real::{compile, directory, file, told};
+use super::real::{compile, directory, file, libraries, real_mpis, told};
 
 #[test]
 fn a_trace_is_the_same_byte_by_byte_whoever_records_it() {
@@ -52,6 +52,37 @@ fn a_real_program_recorded_in_several_processes_is_replayed_as_it_ran() {
             let recorded = run(3, &format!("--record {trace} {} {arguments}", program.display()));
             assert!(run(1, &trace) == recorded, "{} {name}: replayed in one process", mpi.name);
             assert!(run(2, &trace) == recorded, "{} {name}: replayed in two", mpi.name);
+        }
+    }
+}
+
+#[test]
+fn threads_are_recorded_and_replayed_in_several_processes() {
+    libraries();
+    let Some(built_for) = real_mpis().first() else { return };
+    let directory = directory();
+    let program = directory.path().join("threads");
+    built_for.compile_with(&file("tests/real/threads_clocks.c"), &program, "-pthread").unwrap();
+    let trace = directory.path().join("trace");
+    for mpi in host_mpis() {
+        for case in ["mutex", "request", "limits", "probe", "collectives"] {
+            let run = |processes: u32, line: &str| {
+                let machine = "--nct 2,1,8 --ranks-per-node 1 --cores-per-rank 2";
+                let json = directory.path().join("outcome.json");
+                let ran = mpi.run(processes, &format!("--quiet {machine} --json {} {line}", json.display()));
+                assert_eq!(ran.code, Some(0), "{}", told(&format!("{} {line}", mpi.name), &ran));
+                let mut outcome: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+                ["host", "config", "basis"].iter().for_each(|key| _ = outcome.as_object_mut().unwrap().remove(*key));
+                outcome
+            };
+            let line = format!("--ranks 2 --compute skip --record {} {} {case}", trace.display(), program.display());
+            let recorded = |processes: u32| (run(processes, &line), fs::read(&trace).unwrap());
+            let reference = recorded(1);
+            assert!(recorded(2) == reference, "{} {case}: recorded in two processes", mpi.name);
+            for (processes, workers) in [(1, 1), (2, 1), (2, 2)] {
+                let replayed = run(processes, &format!("--workers {workers} {}", trace.display()));
+                assert!(replayed == reference.0, "{} {case}: replayed in {processes} x {workers}", mpi.name);
+            }
         }
     }
 }
