@@ -8,7 +8,9 @@
 use std::mem::take;
 
 use mcpsim_base::profile::StrandSpan;
-use mcpsim_base::rank::{COMPLETE, Call, Immediate, Pattern, Program, RequestId, Requests, SERVICE, Simulator};
+use mcpsim_base::rank::{
+    COMPLETE, Call, Completion, Immediate, Pattern, Program, RequestId, Requests, SERVICE, Simulator,
+};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::activity::{ClockMark, ClockPoint};
@@ -86,16 +88,27 @@ impl CallTurn<'_, '_> {
     fn run<P: Program + ?Sized>(self, program: &mut P, answer: Answer) {
         let (mut turn, mut answer) = (self, answer);
         while turn.is_in_time() {
-            let Some(mut call) = turn.next(program, answer) else { break };
+            let clock = turn.target.control(turn.task).clock;
+            let completes = matches!(answer, Answer::Completed) && !turn.lp.recording.watches;
+            let mut completions = if completes { turn.take_completions() } else { Vec::new() };
+            // The call stays where the program writes it: a copy of the call at once would stall.
+            let mut next = match turn.lp.recording.watches {
+                true => Some(turn.next_watched(program, answer)),
+                false => program.next_asking(&mut answer.reply(clock, &mut completions), &mut turn),
+            };
+            if completes {
+                turn.lp.spare = completions;
+            }
+            let Some(call) = &mut next else { break };
             if turn.lp.recording.watches
                 && turn.lp.recording.limits.is_on()
                 && (turn.task == MAIN || program.thread().is_some())
             {
                 turn.target.control(turn.task).site = turn.lp.recording.sites.number(program.site());
             }
-            turn.lp.statistics.record_code(turn.target.rank, &call, || program.site());
-            let made = turn.make(&mut call);
-            let_go(call);
+            turn.lp.statistics.record_code(turn.target.rank, call, || program.site());
+            let made = turn.make(call);
+            let_go(next);
             match made {
                 Some(next) => answer = next,
                 None => break,
@@ -122,29 +135,24 @@ impl CallTurn<'_, '_> {
         !self.over
     }
 
-    /// Gives the program the reply to its last call and returns its next call. Returns `None` if the program waits for
-    /// a call that the program executed itself.
+    /// Gives the program the reply to its last call and returns its next call, if the run is watched. The program then
+    /// executes no call itself.
+    fn next_watched<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Call {
+        let CallTurn { target, lp, task, .. } = self;
+        let clock = target.control(*task).clock;
+        let reply = answer.reply(clock, &mut lp.completions);
+        match &mut lp.meter {
+            None => program.next(reply),
+            Some(meter) => meter.code(|| program.next(reply)),
+        }
+    }
+
+    /// Takes the completions of the reply to a program. Calls that the program executes itself may complete requests
+    /// before the program returns its next call.
     #[inline(always)]
-    fn next<P: Program + ?Sized>(&mut self, program: &mut P, answer: Answer) -> Option<Call> {
-        if self.lp.recording.watches {
-            let CallTurn { target, lp, task, .. } = self;
-            let clock = target.control(*task).clock;
-            let reply = answer.reply(clock, &mut lp.completions);
-            return Some(match &mut lp.meter {
-                None => program.next(reply),
-                Some(meter) => meter.code(|| program.next(reply)),
-            });
-        }
-        let clock = self.target.control(self.task).clock;
-        if !matches!(answer, Answer::Completed) {
-            return program.next_asking(&mut answer.reply(clock, &mut []), self);
-        }
-        // Calls that the program executes itself may complete requests before the program returns its next call.
+    fn take_completions(&mut self) -> Vec<Completion> {
         let spare = std::mem::take(&mut self.lp.spare);
-        let mut completions = std::mem::replace(&mut self.lp.completions, spare);
-        let call = program.next_asking(&mut answer.reply(clock, &mut completions), self);
-        self.lp.spare = completions;
-        call
+        std::mem::replace(&mut self.lp.completions, spare)
     }
 
     #[inline(always)]
@@ -320,8 +328,9 @@ impl CallTurn<'_, '_> {
 
 /// Drops an executed call. Most calls own no memory, and testing for this is cheaper than dropping the call.
 #[inline(always)]
-fn let_go(call: Call) {
-    let owns = match &call {
+fn let_go(call: Option<Call>) {
+    let Some(made) = &call else { return };
+    let owns = match made {
         Call::Compute(_) | Call::Code(_) | Call::Recv(_) | Call::Irecv(_) => false,
         Call::Send(message) | Call::Isend(message) | Call::Exchange(message, _) => message.payload.is_some(),
         _ => true,
@@ -380,26 +389,32 @@ pub(super) fn resume<P: Program>(program: &mut P, target: &mut TargetRank, lp: &
             None => return,
         }
     }
-    let answer = match std::mem::replace(&mut target.control(task).wait, Wait::Nothing) {
-        Wait::OwnTime(call) => {
-            if task == MAIN {
-                return run_from(program, target, lp, task, call);
+    let wait = &mut target.control(task).wait;
+    let answer = if wait.end_receive() {
+        // The completion is already stored in the logical process.
+        Answer::Completed
+    } else {
+        match std::mem::replace(wait, Wait::Nothing) {
+            Wait::OwnTime(call) => {
+                if task == MAIN {
+                    return run_from(program, target, lp, task, call);
+                }
+                return of_strand(target, lp, task, |program, target, lp| run_from(program, target, lp, task, call));
             }
-            return of_strand(target, lp, task, |program, target, lp| run_from(program, target, lp, task, call));
+            Wait::All { kind, requests, left } => {
+                debug_assert_eq!(left, 0);
+                complete_all(target, lp, task, kind, &requests)
+            }
+            Wait::Parked(answer) => answer,
+            Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
+            // The completions of the waits below are already stored in the logical process.
+            Wait::Any(_) | Wait::AnyOfMany(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => {
+                Answer::Completed
+            }
+            wait @ (Wait::Nothing | Wait::Recv { .. } | Wait::Flow(_) | Wait::Finished) => {
+                unreachable!("a task in {wait:?} was woken")
+            }
         }
-        Wait::All { kind, requests, left } => {
-            debug_assert_eq!(left, 0);
-            complete_all(target, lp, task, kind, &requests)
-        }
-        Wait::Parked(answer) => answer,
-        Wait::Cancel(_) | Wait::Idle { .. } | Wait::Block(_) => Answer::Done,
-        // The completions of the waits below are already stored in the logical process.
-        before @ (Wait::Recv { .. } | Wait::Flow(_)) => {
-            std::mem::forget(before);
-            Answer::Completed
-        }
-        Wait::Any(_) | Wait::AnyOfMany(_) | Wait::Test { .. } | Wait::Probe(_) | Wait::Iprobe(_) => Answer::Completed,
-        wait @ (Wait::Nothing | Wait::Finished) => unreachable!("a task in {wait:?} was woken"),
     };
     if let Some((left, path)) = later {
         // The task continues on the path of the MPI call that drives its progress.

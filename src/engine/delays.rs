@@ -34,8 +34,14 @@ impl Delays {
         Delays { before: if by.is_some() { before } else { SimSpan::ZERO }, by, ..Delays::default() }
     }
 
-    /// Adds a delay of the transfer by the resource `by` after the head left.
+    /// Returns the delays with a further delay, see [`Delays::add`].
     pub fn and(mut self, by: Resource, span: SimSpan) -> Self {
+        self.add(by, span);
+        self
+    }
+
+    /// Adds a delay of the transfer by the resource `by` after the head left.
+    pub fn add(&mut self, by: Resource, span: SimSpan) {
         if span > SimSpan::ZERO {
             // A transfer that more resources delay than there is room for charges the last of them.
             match self.of.iter().position(|of| of.is_none_or(|of| of == by)) {
@@ -46,7 +52,6 @@ impl Delays {
                 None => self.after[MOST - 1] += span,
             }
         }
-        self
     }
 
     /// Returns the delay of the transfer's head, without the delays after the head left the sender.

@@ -68,8 +68,6 @@ pub(super) struct LeavingMessage {
     pub start: SimTime,
     /// Arrival time of the head, if known.
     pub head: Option<SimTime>,
-    /// Bundle of the message's flow, if known.
-    pub bundle: Option<BundleKey>,
     /// Sequence number of the arrival event.
     pub sequence: u32,
 }
@@ -103,8 +101,8 @@ pub(super) fn dispatch(
     let sequence = target.next_sequence();
     if free || lp.rules(level).portless || (copied.is_none() && lp.is_next(left)) {
         // The message needs no departure event, because it passes no port or leaves at the current time.
-        let leaving = LeavingMessage { to, message, left, start: left, head, bundle, sequence };
-        lp.leave(target, (level, row), leaving);
+        let leaving = LeavingMessage { to, message, left, start: left, head, sequence };
+        lp.leave(target, (level, row), leaving, &mut bundle);
     } else {
         let key = EventKey { time: left, to: target.rank, from: target.rank, sequence };
         let going = copied.map_or(head.map_or(Going::Asked, Going::At), Going::Copied);
@@ -125,10 +123,17 @@ impl LogicalProcess<'_> {
         }
     }
 
-    /// Passes a message through the resources of its sender and schedules the arrival of the head.
+    /// Passes a message through the resources of its sender and schedules the arrival of the head. `bundle` is the
+    /// bundle of the message's flow, if known.
     #[inline(always)]
-    pub fn leave(&mut self, target: &mut TargetRank, (level, row): (Level, &Row), leaving: LeavingMessage) {
-        let LeavingMessage { to, message, left, start, head, bundle, sequence } = leaving;
+    pub fn leave(
+        &mut self,
+        target: &mut TargetRank,
+        (level, row): (Level, &Row),
+        leaving: LeavingMessage,
+        bundle: &mut Option<BundleKey>,
+    ) {
+        let LeavingMessage { to, message, left, start, head, sequence } = leaving;
         // The common case is tested first, because every message passes this function.
         let rules = self.rules(level);
         if rules.has_ports_only && message.rendezvous.is_none() {
@@ -142,27 +147,33 @@ impl LogicalProcess<'_> {
             return;
         }
         // Only this case needs the message in memory.
-        let leaving = LeavingMessage { to, message, left, start, head, bundle, sequence };
-        self.leave_otherwise(target, (level, row), &leaving);
+        let leaving = LeavingMessage { to, message, left, start, head, sequence };
+        self.leave_otherwise(target, (level, row), &leaving, bundle);
     }
 
     /// General case of [`LogicalProcess::leave`]: requests of rendezvous, the `fair` contention model, and delays.
     #[inline(never)]
-    fn leave_otherwise(&mut self, target: &mut TargetRank, (level, row): (Level, &Row), leaving: &LeavingMessage) {
-        let &LeavingMessage { to, message, left, start, head, bundle, sequence } = leaving;
+    fn leave_otherwise(
+        &mut self,
+        target: &mut TargetRank,
+        (level, row): (Level, &Row),
+        leaving: &LeavingMessage,
+        bundle: &mut Option<BundleKey>,
+    ) {
+        // The message is copied only when it is stored: a copy directly after the writes of its fields would stall.
+        let &LeavingMessage { to, ref message, left, start, head, sequence } = leaving;
         let (from, size) = (target.rank, message.size);
         let is_request = message.rendezvous.is_some();
         let delay = match self.effects.delays {
             true => self.delay(target, to, level, (!is_request).then_some(row), size),
             false => SimSpan::ZERO,
         };
-        let mut bundle = bundle;
         let mut departure = match is_request {
             true => Departure {
-                head: start + self.head_latency(from, to, (level, row), &message),
+                head: start + self.head_latency(from, to, (level, row), message),
                 passage: Passage::of_port(1),
             },
-            false => self.depart(target, to, (level, row), size, start, &mut bundle),
+            false => self.depart(target, to, (level, row), size, start, bundle),
         };
         departure.head += delay;
         if start > left {
@@ -171,9 +182,9 @@ impl LogicalProcess<'_> {
         let head = head.unwrap_or_else(|| self.in_order(target, level, to, left, departure.head));
         let key = EventKey { time: head, to, from, sequence };
         if !is_request {
-            self.announce(key, row, size, left, bundle, &mut departure.passage);
+            self.announce(key, row, size, left, *bundle, &mut departure.passage);
         }
-        self.push_event(key, || EventKind::Arrival { message, left, passage: departure.passage });
+        self.push_event(key, || EventKind::Arrival { message: *message, left, passage: departure.passage });
     }
 
     /// Passes a transfer of `size` that leaves at `left` through the resources of its sender. Sets `bundle` to the
@@ -198,7 +209,9 @@ impl LogicalProcess<'_> {
         };
         let to = self.seats[to as usize];
         let turn = fair.turn(target, from);
-        *bundle = bundle.or_else(|| fair.bundle(from, to, turn, row, size));
+        if bundle.is_none() {
+            *bundle = fair.bundle(from, to, turn, row, size);
+        }
         if let Some(bundle) = bundle {
             let longer = fair.flows.as_ref().and_then(|flows| flows.detour(bundle));
             bundle.detour = longer.is_some();

@@ -68,7 +68,7 @@ pub(super) struct Event {
 
 /// Kind of an event. A value fits in one cache line.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[repr(align(64))]
+#[repr(u64, align(64))]
 pub(super) enum EventKind {
     /// A task of the rank resumes at the time of the event, unless the task has resumed before. `turn` shows whether
     /// the task has resumed before the event.

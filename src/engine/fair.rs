@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use mcpsim_base::platform::{Level, Platform, Row, Site};
 use mcpsim_base::profile::{LinkTraffic, LinkUse, RecordedLoad, SharedKind, UplinkKind, Uses};
 use mcpsim_base::rank::{Rank, RequestId};
-use mcpsim_base::units::{Bytes, SimTime};
+use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
 use super::adapters::Adapters;
 use super::chunked_vec::ChunkedVec;
@@ -223,7 +223,7 @@ impl Fair {
     /// Returns the delays of the transfer of an ended flow.
     pub fn held_up(&self, flow: &EndedFlow) -> Delays {
         let at = flow.ticket as usize;
-        self.open[at].held_up(flow, self.lost_at_uplinks.get(at).copied().unwrap_or_default())
+        self.open[at].held_up(flow, self.lost_at_uplinks.get(at))
     }
 
     /// Lets a blocking receive wait for the end of the transfer with this ticket.
@@ -382,11 +382,10 @@ impl LogicalProcess<'_> {
 }
 
 impl TargetRank {
-    /// The rank's core copies what is there from `time` on, once it has copied what came before: gives when it starts
-    /// and ends.
-    pub fn copy(&mut self, row: &Row, size: Bytes, time: SimTime) -> (SimTime, SimTime) {
+    /// The rank's core copies a message from `time` on, after the messages that came before. The copy takes `span`.
+    /// Returns the start and the end of the copy.
+    pub fn copy(&mut self, span: SimSpan, time: SimTime) -> (SimTime, SimTime) {
         let occupied = self.occupied();
-        let span = row.copy(size);
         occupied.copying += span;
         (occupied.copies.queue(time, span), occupied.copies.free())
     }

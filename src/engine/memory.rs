@@ -483,12 +483,12 @@ impl LogicalProcess<'_> {
 
 /// The core copies a message from caches: the end, and what held it up.
 pub(super) fn copied_by_core(target: &mut TargetRank, row: &Row, size: Bytes, ready: SimTime) -> (SimTime, Delays) {
-    let (start, end) = target.copy(row, size, ready);
+    let (start, end) = target.copy(row.copy(size), ready);
     (end, held_by_core(row, size, start.since(ready)))
 }
 
 /// Returns the delay of a copy that has waited for its core and may take longer than the bytes of a ping-pong.
-fn held_by_core(row: &Row, size: Bytes, waited: SimSpan) -> Delays {
+pub(super) fn held_by_core(row: &Row, size: Bytes, waited: SimSpan) -> Delays {
     let slower = match row.copy_bandwidth {
         Some(_) => row.copy(size).saturating_sub(row.bandwidth.span(size, 1)),
         None => SimSpan::ZERO,

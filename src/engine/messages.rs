@@ -15,7 +15,7 @@ use super::fair::NO_FLOW;
 use super::granted::{finish_transfer, grant_match};
 use super::idle::{decided, noticed};
 use super::lp::LogicalProcess;
-use super::memory::{CopyFor, CopyJob, copied_by_core};
+use super::memory::{CopyFor, CopyJob, held_by_core};
 use super::mpi_intervals::put_off;
 use super::paths::PathSlot;
 use super::requests::{NOBODY, RequestKind, RequestRecord, RequestState};
@@ -103,7 +103,7 @@ fn recv_matched(
     if arrived.ticket != NO_FLOW
         && let Some((end, delays)) = lp.ask(arrived.ticket, None)
     {
-        lp.paths.delay(&mut arrived.path, delays);
+        lp.paths.delay(&mut arrived.path, &delays);
         (arrived.end, arrived.ticket) = (end, NO_FLOW);
     }
     let ticket = arrived.ticket;
@@ -145,19 +145,20 @@ fn copied_at_once(
     let row = lp.network.received_row(envelope.source, target.rank, level, size);
     // The receive of a collective counts, whether or not it needs a request.
     lp.buffers(target, MAIN, pattern);
-    let (copied, delays) = copied_by_core(target, row, size, head.max(posted));
+    let ready = head.max(posted);
+    let (start, copied) = target.copy(lp.network.copy_alone(level, row, size), ready);
     if posted > head {
         // The receiver's core copies the message from the post on.
         let mut mine = lp.paths.share(target.main.path);
         let before = lp.paths.delays(path);
-        lp.paths.delay(&mut mine, before);
+        lp.paths.delay(&mut mine, &before);
         lp.paths.release(path);
         (left, path) = (posted, mine);
     }
     let end = arrived.end.max(posted);
     if copied > end {
-        let delays = lp.paths.delays(path).copied(delays);
-        lp.paths.delay(&mut path, delays);
+        let delays = lp.paths.delays(path).copied(held_by_core(row, size, start.since(ready)));
+        lp.paths.delay(&mut path, &delays);
     }
     Arrived { left, path, end: end.max(copied), ..arrived }
 }
@@ -168,7 +169,7 @@ pub(super) fn end_receive(
     target: &mut TargetRank,
     lp: &mut LogicalProcess<'_>,
     matched: MatchedReceive,
-    (end, delays): (SimTime, Delays),
+    (end, delays): (SimTime, &Delays),
 ) {
     let MatchedReceive { envelope, level, mut arrived, posted } = matched;
     lp.paths.delay(&mut arrived.path, delays);
@@ -335,7 +336,7 @@ fn matched_at_arrival(
             // The receive was posted after the message arrived, and the receiver's core copies the message from then
             // on.
             let delays = lp.paths.delays(path);
-            lp.paths.delay(&mut mine, delays);
+            lp.paths.delay(&mut mine, &delays);
             request.came_at(posted, mine);
             lp.paths.release(path);
         } else {
@@ -345,7 +346,7 @@ fn matched_at_arrival(
         let end = match ticket {
             NO_FLOW => Some(end),
             ticket => lp.ask(ticket, Some(id)).map(|(end, delays)| {
-                lp.paths.delay(&mut request.path, delays);
+                lp.paths.delay(&mut request.path, &delays);
                 end
             }),
         };
@@ -415,7 +416,7 @@ pub(super) fn received_copy(
     if copied > end {
         let path = &mut target.requests.get_mut(recv).path;
         let delays = lp.paths.delays(*path).copied(delays);
-        lp.paths.delay(path, delays);
+        lp.paths.delay(path, &delays);
     }
     received(target, lp, recv, end.max(copied));
 }
@@ -438,7 +439,7 @@ pub(super) fn finish_copy(
         CopyFor::Transfer { head, send, recv, mut path, times, end } => {
             if copied > end {
                 let delays = lp.paths.delays(path).copied(delays);
-                lp.paths.delay(&mut path, delays);
+                lp.paths.delay(&mut path, &delays);
             }
             finish_transfer(target, lp, head, (send, recv, path), job.size, times, end.max(copied));
         }

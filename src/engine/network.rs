@@ -77,6 +77,9 @@ struct AloneCosts {
 struct LastSize<'a> {
     row: &'a Row,
     alone: AloneCosts,
+    /// Transfer time of the bytes at the bandwidth of the row, and time of a copy by a core.
+    only_bytes: SimSpan,
+    copy: SimSpan,
     /// Transfer time of the bytes at each small load under `share`; zero until the time is computed.
     shared: [SimSpan; KEPT_LOADS],
 }
@@ -87,7 +90,9 @@ const KEPT_LOADS: usize = 32;
 impl<'a> LastSize<'a> {
     fn new(link: &'a Link, size: Bytes) -> Self {
         let row = link.row(size);
-        LastSize { row, alone: AloneCosts::of_row(row, link.contention(), size), shared: [SimSpan::ZERO; KEPT_LOADS] }
+        let alone = AloneCosts::of_row(row, link.contention(), size);
+        let (only_bytes, copy) = (row.bandwidth.span(size, 1), row.copy(size));
+        LastSize { row, alone, only_bytes, copy, shared: [SimSpan::ZERO; KEPT_LOADS] }
     }
 
     /// Returns the latency, and the transfer time of the bytes, at `load` for the costs `alone` and `row`.
@@ -244,6 +249,24 @@ impl<'a> Network<'a> {
     fn alone(&self, level: Level, row: &Row, size: Bytes) -> AloneCosts {
         let last = &self.last[level as usize].alone;
         if last.size == size { *last } else { self.other_alone(level, row, size) }
+    }
+
+    /// Returns the transfer time of the bytes of a message without contention, for the costs `row` of the message.
+    #[inline(always)]
+    pub fn bytes_alone(&self, level: Level, row: &Row, size: Bytes) -> SimSpan {
+        let last = &self.last[level as usize];
+        if last.alone.size == size && std::ptr::eq(last.row, row) {
+            last.only_bytes
+        } else {
+            row.bandwidth.span(size, 1)
+        }
+    }
+
+    /// Returns the time in which a core copies a message, for the costs `row` of the message.
+    #[inline(always)]
+    pub fn copy_alone(&self, level: Level, row: &Row, size: Bytes) -> SimSpan {
+        let last = &self.last[level as usize];
+        if last.alone.size == size && std::ptr::eq(last.row, row) { last.copy } else { row.copy(size) }
     }
 
     #[cold]

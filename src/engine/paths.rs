@@ -146,10 +146,16 @@ impl Paths {
 
     /// Marks the message that holds the path slot `slot` as a delayed transfer. When the path crosses the transfer, the
     /// contention of the transfer is charged to `delays`.
-    pub fn delay(&mut self, slot: &mut PathSlot, delays: Delays) {
-        if delays.is_none() || self.charged.is_none() {
-            return;
+    #[inline(always)]
+    pub fn delay(&mut self, slot: &mut PathSlot, delays: &Delays) {
+        if !delays.is_none() && self.charged.is_some() {
+            self.delay_by(slot, *delays);
         }
+    }
+
+    /// Marks a message as [`Paths::delay`], if delays exist and contention is charged.
+    #[inline(never)]
+    fn delay_by(&mut self, slot: &mut PathSlot, delays: Delays) {
         if let Some(at) = slot.delayed() {
             if self.delayed[at].holders == 1 {
                 self.delays[at] = delays;
@@ -177,7 +183,7 @@ impl Paths {
         if slot.delayed().is_some() {
             let delays = self.delays(*slot).to_head();
             self.settle(slot);
-            self.delay(slot, delays);
+            self.delay(slot, &delays);
         }
     }
 
@@ -445,7 +451,7 @@ mod tests {
         // Two messages leave from `start`, and one of the messages is delayed.
         let mut late = paths.share(start);
         let mut other = paths.share(start);
-        paths.delay(&mut late, Delays::default().and(Resource::AdapterIn, ps(40)));
+        paths.delay(&mut late, &Delays::default().and(Resource::AdapterIn, ps(40)));
         assert_eq!(paths.get(late).compute, ps(5), "it stands for the path it is to go on");
         let parts = TransferParts { contention: ps(30), ..TransferParts::default() };
         paths.cross(&mut late, Level::InterNode, SimTime::ZERO, parts);
@@ -457,8 +463,8 @@ mod tests {
         let slots = paths.delayed.len();
         for _ in 0..3 {
             let mut unused = paths.share(start);
-            paths.delay(&mut unused, Delays::of_head(ps(3), Some(Resource::Gap)).and(Resource::Core, ps(1)));
-            paths.delay(&mut unused, Delays::of_head(ps(3), Some(Resource::Gap)).and(Resource::Core, ps(2)));
+            paths.delay(&mut unused, &Delays::of_head(ps(3), Some(Resource::Gap)).and(Resource::Core, ps(1)));
+            paths.delay(&mut unused, &Delays::of_head(ps(3), Some(Resource::Gap)).and(Resource::Core, ps(2)));
             paths.forget_after_head(&mut unused);
             assert_eq!(paths.delays(unused), Delays::of_head(ps(3), Some(Resource::Gap)));
             paths.release(unused);

@@ -123,18 +123,22 @@ pub(super) struct TaskState {
 }
 
 /// Condition that a task waits for.
+///
+/// The tag is a word. After a smaller tag, a variant is copied with its padding, by loads that overlap the stores of the
+/// fields and therefore stall.
 #[derive(Debug)]
+#[repr(u64)]
 pub(super) enum Wait {
     /// The task does not wait: it runs or is about to run.
     Nothing,
     /// The task waits for the message of a blocking receive that was posted at the start of the wait. The wait for a
     /// blocking receive is the most common wait and needs no request. Only the rank's program waits in this way, so
     /// this receive follows all posted receives.
-    Recv { kind: WaitKind, pattern: Pattern },
+    Recv { pattern: Pattern, kind: WaitKind },
     /// The program waits for the end of the flow of the message that its blocking receive has matched.
     Flow(WaitKind),
     /// The task waits for all of these requests, of which `left` are incomplete.
-    All { kind: WaitKind, requests: Requests, left: u32 },
+    All { kind: WaitKind, left: u32, requests: Requests },
     /// The task waits for any of these requests.
     Any(Requests),
     /// The rank's program waits for any of these requests of a long list. The requests do not state that the program
@@ -161,6 +165,24 @@ pub(super) enum Wait {
     Block(SharedBlock),
     /// The task has ended.
     Finished,
+}
+
+impl Wait {
+    /// Returns whether the wait may own memory. The most common waits own nothing.
+    #[inline(always)]
+    fn owns(&self) -> bool {
+        !matches!(self, Wait::Nothing | Wait::Recv { .. } | Wait::Flow(_))
+    }
+
+    /// Ends the wait for a blocking receive; returns whether it was such a wait. The wait is not copied.
+    #[inline(always)]
+    pub fn end_receive(&mut self) -> bool {
+        let receives = matches!(self, Wait::Recv { .. } | Wait::Flow(_));
+        if receives {
+            std::mem::forget(std::mem::replace(self, Wait::Nothing));
+        }
+        receives
+    }
 }
 
 /// Reply that a task will get; completed requests are stored in the logical process.
@@ -338,11 +360,11 @@ impl TargetRank {
         let control = self.control(task);
         control.since = control.clock;
         control.turn = turn;
-        match std::mem::replace(&mut control.wait, wait) {
-            // The common kinds of waits own no memory, and testing for these kinds is cheaper than dropping the wait.
-            before @ (Wait::Nothing | Wait::Recv { .. } | Wait::Flow(_)) => std::mem::forget(before),
-            before => drop(before),
+        if control.wait.owns() {
+            control.wait = Wait::Nothing;
         }
+        // The wait before owns nothing, so only the new wait is written.
+        std::mem::forget(std::mem::replace(&mut control.wait, wait));
         turn
     }
 }

@@ -307,8 +307,8 @@ impl<'a, P: Program> Worker<'a, P> {
             // two events exists at a time. With delays, the head of a message may wait until later heads have the same
             // time; heads of the same time are ordered by departure, not by the order of execution.
             let sequence = if lp.effects.delays { target.next_sequence() } else { sequence };
-            let leaving = LeavingMessage { to, message, left, start, head, bundle: None, sequence };
-            lp.leave(target, (level, row), leaving);
+            let leaving = LeavingMessage { to, message, left, start, head, sequence };
+            lp.leave(target, (level, row), leaving, &mut None);
             if let Going::Copied(_) = going {
                 go_on(program, target, lp);
             }
@@ -369,7 +369,7 @@ impl<'a, P: Program> Worker<'a, P> {
                 let row = lp.network.row(target.rank, to, level, size);
                 let key = EventKey { time: left, to, from: target.rank, sequence: target.next_sequence() };
                 let copied = match lp.sender_copies(level, size) {
-                    true => target.copy(row, size, left).0,
+                    true => target.copy(row.copy(size), left).0,
                     false => left,
                 };
                 let mut bundle = None;
@@ -404,7 +404,7 @@ impl<'a, P: Program> Worker<'a, P> {
                         let taker = TransferConsumer::Granted { send, recv, path };
                         match lp.land(event.key, row, size, (since, passage), taker) {
                             (TransferOutcome::Ends(end), delays) => {
-                                lp.paths.delay(&mut path, delays);
+                                lp.paths.delay(&mut path, &delays);
                                 end
                             }
                             (TransferOutcome::Open(_), _) => return,
@@ -442,6 +442,11 @@ fn land(
 ) -> Option<TransferOutcome> {
     let level = lp.level(key.from, key.to);
     let row = lp.network.row(key.from, key.to, level, message.size);
+    if let Passage { carrier: Carrier::Core, delayed_by: None } = passage {
+        let end = key.time + lp.network.bytes_alone(level, row, message.size);
+        lp.record_to(target, level, key.from, message.size, (left, end));
+        return Some(TransferOutcome::Ends(end));
+    }
     let serves = message.context == SERVICE;
     let taker = if serves { TransferConsumer::Serve } else { TransferConsumer::Nobody };
     let (landing, delays) = lp.land(key, row, message.size, (left, passage), taker);
@@ -449,7 +454,7 @@ fn land(
         if !serves {
             // A message whose address is taken would be copied as a whole directly after writes to its fields.
             let mut path = message.path;
-            lp.paths.delay(&mut path, delays);
+            lp.paths.delay(&mut path, &delays);
             message.path = path;
         }
         lp.record_to(target, level, key.from, message.size, (left, end));
@@ -477,9 +482,9 @@ fn copied(
     let peer = target.requests.get(send).peer;
     let level = lp.level(target.rank, peer);
     let row = lp.network.received_row(target.rank, peer, level, message.size);
-    let (start, end) = target.copy(row, message.size, left);
+    let (start, end) = target.copy(lp.network.copy_alone(level, row, message.size), left);
     let mut path = lp.paths.share(message.path);
-    lp.paths.delay(&mut path, Delays::default().and(Resource::Core, start.since(left)));
+    lp.paths.delay(&mut path, &Delays::default().and(Resource::Core, start.since(left)));
     target.requests.get_mut(send).came_at(left, path);
     set_ready(target, lp, send, end);
     start

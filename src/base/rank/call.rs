@@ -148,7 +148,11 @@ pub enum Which {
 }
 
 /// Call of a rank to the simulator. The simulator answers a call by one [`Reply`], whose type follows the arrow.
+///
+/// The tag is a word. After a smaller tag, a call is copied with its padding, by loads that overlap the stores of the
+/// fields and therefore stall.
 #[derive(Debug)]
+#[repr(u64)]
 pub enum Call {
     /// Computes locally for this span of virtual time. → `Done`
     Compute(SimSpan),

@@ -69,16 +69,19 @@ impl Transfer {
     }
 
     /// Returns the delays of a transfer whose flow has ended. `at_uplinks` has the bytes that the flow's bundle had lost
-    /// at each kind of uplinks when the flow started.
-    pub(super) fn held_up(&self, flow: &EndedFlow, at_uplinks: [i128; UplinkKind::COUNT]) -> Delays {
+    /// at each kind of uplinks when the flow started; it is absent on a platform without uplinks.
+    pub(super) fn held_up(&self, flow: &EndedFlow, at_uplinks: Option<&[i128; UplinkKind::COUNT]>) -> Delays {
         let (before, by) = self.before;
         let mut delays = Delays::of_head(before, by);
-        let at_start = self.lost.into_iter().chain(at_uplinks);
-        for (part, (after, before)) in flow.lost.0.into_iter().zip(at_start).enumerate() {
+        let mut add = |part: usize, before: i128| {
+            let after = flow.lost.0[part];
             if after > before {
-                delays = delays.and(wire(part), SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
+                delays.add(wire(part), SimSpan::from_ps(whole_spans((after - before) as u128, flow.pace)));
             }
-        }
+        };
+        (0..).zip(self.lost).for_each(|(part, before)| add(part, before));
+        let uplinks = at_uplinks.into_iter().flatten();
+        (LostBytes::UPLINKS..).zip(uplinks).for_each(|(part, before)| add(part, *before));
         delays
     }
 }

@@ -108,20 +108,20 @@ impl<P: Program> Worker<'_, P> {
         }
         match taker {
             TransferConsumer::Granted { send, recv, mut path } => {
-                lp.paths.delay(&mut path, delays);
+                lp.paths.delay(&mut path, &delays);
                 end_transfer(target, lp, key, (send, recv, path), size, (left, left), end);
             }
             taker => {
                 lp.record_to(target, lp.level(key.from, key.to), key.from, size, (left, end));
                 match taker {
                     TransferConsumer::Receive(recv) => {
-                        lp.paths.delay(&mut target.requests.get_mut(recv).path, delays);
+                        lp.paths.delay(&mut target.requests.get_mut(recv).path, &delays);
                         landed(target, lp, recv, key.time, end);
                     }
                     TransferConsumer::BlockingReceive => {
                         let fair = lp.fair.as_deref_mut().expect("there are flows");
                         let receive = fair.waiting_receive(ticket);
-                        end_receive(target, lp, receive, (end, delays));
+                        end_receive(target, lp, receive, (end, &delays));
                     }
                     TransferConsumer::Serve => serve_in_order(program, target, lp, (key.to, key.from), ticket, end),
                     TransferConsumer::Nobody | TransferConsumer::Ended(_) | TransferConsumer::Granted { .. } => {}
