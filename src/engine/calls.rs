@@ -5,27 +5,25 @@
 //! Posted receives are kept in program order, and messages in the order of the arrival times of their heads. So
 //! matching does not depend on when the simulator executes the post of a receive.
 
+mod strands;
+
 use std::mem::take;
 
-use mcpsim_base::profile::StrandSpan;
-use mcpsim_base::rank::{
-    COMPLETE, Call, Completion, Immediate, Pattern, Program, RequestId, Requests, SERVICE, Simulator,
-};
+use mcpsim_base::rank::{COMPLETE, Call, Completion, Immediate, Pattern, Program, Requests, SERVICE, Simulator};
 use mcpsim_base::units::{Bytes, SimSpan, SimTime};
 
-use super::activity::{ClockMark, ClockPoint};
 use super::clock::{TimeCategory, WaitCause};
 use super::conditions::{Effects, sent};
 use super::error::RunError;
 use super::idle::begin_idle;
 use super::lp::LogicalProcess;
 use super::memory::{begin_block, begin_code, begin_data, compute};
-use super::messages::{post, recv, set_ready, start_send};
+use super::messages::{post, recv, start_send};
 use super::mpi_intervals::{begin_call, end_call, end_wait, is_driven, is_inside, strand_goes_on};
-use super::requests::RequestRecord;
 use super::shared_cores::{asks_core_early, makes_on_core, put_off_end};
-use super::state::{Answer, MAIN, StrandState, TargetRank, TaskState, Wait, WaitKind};
+use super::state::{Answer, MAIN, TargetRank, TaskState, Wait, WaitKind};
 use super::waits::{complete_all, probe, wait_all, wait_any, wait_for_own_time};
+use strands::{of_strand, run_strand, start_strand};
 
 /// Work that a task may do before other tasks run: a call counts 1, and a send counts [`SEND_WEIGHT`]. The limit bounds
 /// the number of pending events of ranks that never wait. The limit has no effect on outcomes.
@@ -439,71 +437,6 @@ pub(super) fn is_over_at(target: &mut TargetRank, task: u32) -> SimTime {
     };
     let ready = ids.iter().filter(|&&id| id != COMPLETE).map(|&id| target.requests.get(id).ready);
     ready.fold(clock, SimTime::max)
-}
-
-fn run_strand(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32, answer: Answer) {
-    of_strand(target, lp, task, |program, target, lp| run(program, target, lp, task, answer));
-}
-
-/// Calls `run` with the program and the state of a strand (concurrent task).
-fn of_strand(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    task: u32,
-    run: impl FnOnce(&mut Box<dyn Program>, &mut TargetRank, &mut LogicalProcess<'_>),
-) {
-    let index = task as usize - 1;
-    let strand = target.strands[index].as_mut().expect("the strand is alive");
-    let mut program = strand.program.take().expect("a strand does not run twice at a time");
-    run(&mut program, target, lp);
-    let strand = target.strands[index].as_mut().expect("the strand is still there");
-    if matches!(strand.control.wait, Wait::Finished) {
-        let StrandState { request, began: start, control, thread, .. } = &mut **strand;
-        let (request, start) = (*request, *start);
-        let TaskState { clock, path, site: place, .. } = *control;
-        if let Some(record) = thread.take() {
-            lp.recording.threads.extend(target.add_ended_thread(*record));
-        } else if let Some(trail) = &mut target.trail {
-            trail.strand(StrandSpan { start, end: clock, place });
-        }
-        target.requests.get_mut(request).came_at(clock, path);
-        target.strands[index] = None;
-        set_ready(target, lp, request, clock);
-    } else {
-        strand.program = Some(program);
-    }
-}
-
-/// Starts a strand (concurrent task) of the task `parent`. The strand's path begins as a copy of the parent's path.
-fn start_strand(
-    target: &mut TargetRank,
-    lp: &mut LogicalProcess<'_>,
-    parent: u32,
-    program: Box<dyn Program>,
-) -> RequestId {
-    let TaskState { clock, path, serial, site, .. } = *target.control(parent);
-    let mut control = TaskState::new(clock, lp.paths.share(path));
-    control.computes = program.is_thread();
-    control.site = site;
-    if let Some(trail) = &mut target.trail
-        && lp.recording.limits.marks > 0
-    {
-        control.serial = trail.next_serial(program.thread());
-        lp.paths.claim(&mut control.path, target.rank, control.serial);
-        let came = Some(ClockPoint { rank: target.rank, serial, time: clock });
-        trail.mark(control.serial, ClockMark { until: clock, site, came });
-    }
-    let index = target.strands.iter().position(Option::is_none).unwrap_or_else(|| {
-        target.strands.push(None);
-        target.strands.len() - 1
-    });
-    let task = index as u32 + 1;
-    let request = target.requests.add(RequestRecord::strand(task, program.thread().is_some(), clock));
-    let thread = target.begin_thread(program.thread(), clock, lp.recording.limits);
-    let strand = StrandState { control, program: Some(program), request, began: clock, thread };
-    target.strands[index] = Some(Box::new(strand));
-    run_strand(target, lp, task, Answer::Begin);
-    request
 }
 
 fn finish(target: &mut TargetRank, lp: &mut LogicalProcess<'_>, task: u32) {
