@@ -16,17 +16,21 @@ const fn work(name: &'static str, options: &'static str) -> Work {
 }
 
 pub const HALO: Work = work(
-    "halo, 4096 ranks, 6 neighbours",
+    "halo, 4096 ranks, 1 KiB",
     "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=150",
 );
 pub const HALO_8_KIB: Work = work(
-    "the same, 8 KiB: half rendezvous",
+    "halo, 4096 ranks, 8 KiB",
     "--nct 256,2,8 workloads/halo3d.toml --set app.bytes=8KiB --set app.iterations=150",
 );
-pub const HALO_65536: Work =
-    work("halo, 65536 ranks", "--nct 4096,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=10");
-pub const HALO_1048576: Work =
-    work("halo, 1048576 ranks", "--nct 65536,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=2");
+pub const HALO_65536: Work = work(
+    "halo, 65536 ranks, 1 KiB",
+    "--nct 4096,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=10",
+);
+pub const HALO_1048576: Work = work(
+    "halo, 1048576 ranks, 1 KiB",
+    "--nct 65536,2,8 workloads/halo3d.toml --set app.bytes=1KiB --set app.iterations=2",
+);
 pub const ALLTOALL: Work = work(
     "pairwise alltoall, 1024 ranks, 1 KB",
     "--nct 64,2,8 workloads/alltoall.toml --set app.iterations=3 --set app.bytes=1000 \
