@@ -55,7 +55,8 @@ pub(super) struct RankThreads {
     pub threads: BTreeMap<u32, Vec<ThreadCall>>,
     /// Threads whose creation was not recorded. They begin with the rank.
     pub uncreated: Vec<u32>,
-    /// Messages of all calls; `None` for a message to or from MPI_PROC_NULL, and for a probe or receive without message.
+    /// Messages of all calls; `None` for a message to or from MPI_PROC_NULL, and for a probe or receive without
+    /// message.
     pub messages: Vec<Option<ThreadMessage>>,
     /// Requests of all waits, by their numbers in the order of starts.
     pub waited: Vec<u32>,
@@ -80,8 +81,8 @@ enum Users {
 /// # Errors
 /// A record of a log is invalid.
 pub(super) fn split(logs: &[Arc<RankLog>], resolved: &[ResolvedLog]) -> Result<Vec<Arc<RankThreads>>, TraceError> {
-    // Messages of channels that several threads of a rank use are numbered, so that each receive gets the message that it
-    // got in the recorded run.
+    // Messages of channels that several threads of a rank use are numbered, so that each receive gets the message that
+    // it got in the recorded run.
     let mut users: FxHashMap<(Channel, bool), Users> = FxHashMap::default();
     for (log, resolved) in logs.iter().zip(resolved) {
         let mut ends = RankEnds::new(log, resolved);
@@ -143,8 +144,8 @@ impl<'a> RankEnds<'a> {
         Ok(())
     }
 
-    /// Returns the channels of the messages of the call, which is the next call of the log. An item is `None` if the call
-    /// has no such message, and `Some(None)` if the call has no peer.
+    /// Returns the channels of the messages of the call, which is the next call of the log. An item is `None` if the
+    /// call has no such message, and `Some(None)` if the call has no peer.
     fn of(&mut self, what: &CallClass) -> CallEnds {
         match what {
             CallClass::Send(mail) | CallClass::Isend(_, mail) => [Some(self.end(mail, true)), None],
@@ -312,7 +313,8 @@ impl Splitter {
         }
     }
 
-    /// Adds the receive of the present call in a numbered channel. The receive is complete, unless it has a request slot.
+    /// Adds the receive of the present call in a numbered channel. The receive is complete, unless it has a request
+    /// slot.
     fn receive(&mut self, channel: Channel, thread: u32, slot: Option<u32>) {
         let message = self.found.messages.len();
         let of = self.channels.entry(channel).or_default();

@@ -86,9 +86,7 @@ mpi_functions! {
         p; buf: *mut c_void, count: c_int, datatype: Handle, source: c_int, tag: c_int, comm: Handle,
         request: *mut Handle,
     ) {
-        let recv = Incoming::new(p, (buf, count, datatype), (source, tag), comm)?;
-        let pattern = recv.pattern();
-        let Incoming { comm, target, .. } = recv;
+        let Incoming { comm, target, pattern } = Incoming::new(p, (buf, count, datatype), (source, tag), comm)?;
         let operation = Operation::Recv(target.clone());
         *request = p.add_request(inactive(Persistent::Recv { target, pattern }, operation, comm));
         Ok(())

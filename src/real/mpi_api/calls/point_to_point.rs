@@ -17,9 +17,7 @@ use crate::mpi_api::request::{
 use crate::mpi_api::types::check_buffer;
 use crate::process::ask::{completed, started};
 use mcpsim_core::mpi::abi::{self, Handle, Status};
-use mcpsim_core::rank::{
-    Buffer, COMPLETE, Call, Context, Loan, Message, Pattern, Payload, SendMode, Source, TagPattern,
-};
+use mcpsim_core::rank::{COMPLETE, Call, Loan, Message, Pattern, Payload, SendMode, TagPattern};
 use mcpsim_core::units::Bytes;
 
 /// Greatest message tag (MPI_TAG_UB).
@@ -192,9 +190,8 @@ impl Outgoing {
 pub struct Incoming {
     pub comm: Rc<Comm>,
     pub target: ReceiveBuffer,
-    /// Source, tag and context of messages that the receive matches. Not given if the source is MPI_PROC_NULL.
-    accepted: Option<(Source, TagPattern, Context)>,
-    place: Buffer,
+    /// Pattern of messages that the receive matches. The pattern is `None` if the source is MPI_PROC_NULL.
+    pub pattern: Option<Pattern>,
 }
 
 impl Incoming {
@@ -210,32 +207,24 @@ impl Incoming {
         let on = |error: MpiError| error.on_comm(comm.handle);
         let count = error::count(count, "the count").map_err(on)?;
         let datatype = p.held(for_nobody(datatype, from)).map_err(on)?;
-        let accepted = accepted(&comm, from, tag)?;
-        let mut place = Buffer::NONE;
-        if accepted.is_some() {
+        let mut pattern = pattern(&comm, from, tag)?;
+        if let Some(pattern) = &mut pattern {
             check_buffer(buffer.cast(), count, &datatype).map_err(on)?;
-            place = p.buffer_at(buffer.cast(), datatype.size() * count);
+            pattern.buffer = p.buffer_at(buffer.cast(), datatype.size() * count);
         }
-        Ok(Incoming { target: ReceiveBuffer { buffer: buffer.cast(), count, datatype }, accepted, place, comm })
-    }
-
-    /// Returns the pattern of messages that the receive matches. The pattern is `None` if the source is MPI_PROC_NULL.
-    #[inline(always)]
-    pub fn pattern(&self) -> Option<Pattern> {
-        let (from, tag, context) = self.accepted?;
-        Some(Pattern { from, context, tag, capacity: Bytes::MAX, buffer: self.place })
+        Ok(Incoming { target: ReceiveBuffer { buffer: buffer.cast(), count, datatype }, pattern, comm })
     }
 
     #[inline(always)]
     unsafe fn recv(self, p: &MpiProcess, status: *mut Status) -> MpiResult {
-        let Some((from, tag, context)) = self.accepted else {
+        let Some(pattern) = self.pattern else {
             // SAFETY: MPI requires the program to pass MPI_STATUS_IGNORE or a valid status.
             unsafe { put_status(status, proc_null()) };
             return Ok(());
         };
         p.no_poll();
         p.call_made(
-            || ManuallyDrop::new(Call::Recv(Pattern { from, context, tag, capacity: Bytes::MAX, buffer: self.place })),
+            || ManuallyDrop::new(Call::Recv(pattern)),
             // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
             // or a valid status.
             |reply| unsafe { self.target.store(&mut completed(reply)[0], &self.comm, status) },
@@ -244,10 +233,9 @@ impl Incoming {
 
     #[inline(always)]
     unsafe fn start(self, p: &MpiProcess) -> Handle {
-        let (engine, operation) = match self.accepted {
-            Some((from, tag, context)) => {
-                let pattern = || Pattern { from, context, tag, capacity: Bytes::MAX, buffer: self.place };
-                let engine = p.call_made(|| ManuallyDrop::new(Call::Irecv(pattern())), started);
+        let (engine, operation) = match self.pattern {
+            Some(pattern) => {
+                let engine = p.call_made(|| ManuallyDrop::new(Call::Irecv(pattern)), started);
                 (engine, Operation::Recv(self.target))
             }
             None => (COMPLETE, Operation::Nothing(proc_null())),
@@ -264,13 +252,6 @@ impl Incoming {
 /// MPI_ERR_RANK if the source is outside the communicator, and MPI_ERR_TAG if the tag is invalid.
 #[inline(always)]
 pub fn pattern(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<Pattern>> {
-    let accepted = accepted(comm, from, tag)?;
-    Ok(accepted.map(|(from, tag, context)| Pattern { from, context, tag, capacity: Bytes::MAX, buffer: Buffer::NONE }))
-}
-
-/// Returns source, tag and context of a [`pattern`], with the same errors.
-#[inline(always)]
-fn accepted(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<(Source, TagPattern, Context)>> {
     let tag = if tag == abi::MPI_ANY_TAG {
         TagPattern::Any
     } else {
@@ -280,7 +261,13 @@ fn accepted(comm: &Comm, from: c_int, tag: c_int) -> MpiResult<Option<(Source, T
     if from == abi::MPI_PROC_NULL {
         return Ok(None);
     }
-    Ok(Some((comm.source(from)?, tag, comm.context())))
+    Ok(Some(Pattern {
+        from: comm.source(from)?,
+        context: comm.context(),
+        tag,
+        capacity: Bytes::MAX,
+        buffer: Default::default(),
+    }))
 }
 
 /// Stores the empty status, whose error field is MPI_SUCCESS (MPI-3.1, section 3.7.3). No status is stored if `to` is
@@ -434,21 +421,22 @@ unsafe fn exchange(
     recv: Incoming,
     status: *mut Status,
 ) -> MpiResult {
-    match (message, recv.pattern()) {
+    let Incoming { comm, target, pattern } = recv;
+    match (message, pattern) {
         (Some(message), Some(pattern)) => p.call_completed(Call::Exchange(message, pattern), |completions| {
             loan.into_iter().for_each(payloads::end);
             // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
             // or a valid status.
-            unsafe { recv.target.store(&mut completions[0], &recv.comm, status) }
+            unsafe { target.store(&mut completions[0], &comm, status) }
         }),
-        (message, _) => {
+        (message, pattern) => {
             if let Some(message) = message {
                 p.call_done(Call::Send(message));
                 loan.into_iter().for_each(payloads::end);
             }
             // SAFETY: MPI requires the program to pass a buffer with room for `count` elements, and MPI_STATUS_IGNORE
             // or a valid status.
-            unsafe { recv.recv(p, status) }
+            unsafe { Incoming { comm, target, pattern }.recv(p, status) }
         }
     }
 }
@@ -456,7 +444,7 @@ unsafe fn exchange(
 /// Starts a send and a receive that one request represents (MPI-4.0, section 3.10).
 unsafe fn start_exchange(p: &MpiProcess, message: Option<Message>, recv: Incoming) -> MpiResult<Handle> {
     let comm = recv.comm.clone();
-    if message.is_none() && recv.pattern().is_none() {
+    if message.is_none() && recv.pattern.is_none() {
         return Ok(p.add_request(Request::new(COMPLETE, Operation::Nothing(proc_null()), comm)));
     }
     start_strand(p, p.function.get(), comm, move |p| {

@@ -118,8 +118,8 @@ fn a_thread_completes_the_request_of_another_thread() {
 
 #[test]
 fn threads_receive_the_messages_that_they_received_in_the_recording() {
-    // Thread 2 waits first, but the recorded thread 1 got the first message. Only thread 1 answers, and the second message
-    // follows the answer: 1000 + 100, 1000 + 8, 1000 + 200.
+    // Thread 2 waits first, but the recorded thread 1 got the first message. Only thread 1 answers, and the second
+    // message follows the answer: 1000 + 100, 1000 + 8, 1000 + 200.
     let zero = [
         (0, create(1), 0),
         (0, create(2), 0),
@@ -137,8 +137,8 @@ fn threads_receive_the_messages_that_they_received_in_the_recording() {
 
 #[test]
 fn a_send_that_was_recorded_late_keeps_its_order() {
-    // Rank 1 answers the message of thread 1, then thread 2 sends. Thread 1 has recorded its send last. The three messages
-    // take 1008 ns each, and thread 2 computes 10 ns.
+    // Rank 1 answers the message of thread 1, then thread 2 sends. Thread 1 has recorded its send last. The three
+    // messages take 1008 ns each, and thread 2 computes 10 ns.
     let zero = [
         (0, create(1), 0),
         (0, create(2), 0),
@@ -152,8 +152,8 @@ fn a_send_that_was_recorded_late_keeps_its_order() {
 
 #[test]
 fn a_receive_gets_an_earlier_message_if_its_wait_ends_earlier() {
-    // Thread 1 has recorded its receive first, but thread 2 got the first message. Rank 1 sends the second message after the
-    // answer of thread 2.
+    // Thread 1 has recorded its receive first, but thread 2 got the first message. Rank 1 sends the second message
+    // after the answer of thread 2.
     let irecv = |slot: i64| super::call("MPI_Irecv", &[slot, 0, 1, 7, 1000, 0, 0], &[2, 3]);
     let wait = |slot: i64| super::call("MPI_Wait", &[1, slot, 0], &[]);
     let zero = [
@@ -171,7 +171,8 @@ fn a_receive_gets_an_earlier_message_if_its_wait_ends_earlier() {
 
 #[test]
 fn receives_of_a_thread_get_messages_in_the_order_of_the_calls() {
-    // Thread 1 waits for its second receive first. The messages have 100 and 200 bytes. Thread 2 receives the third one.
+    // Thread 1 waits for its second receive first. The messages have 100 and 200 bytes. Thread 2 receives the third
+    // one.
     let irecv = |slot: i64| super::call("MPI_Irecv", &[slot, 0, 1, 7, 1000, 0, 0], &[2, 3]);
     let wait = |slot: i64| super::call("MPI_Wait", &[1, slot, 0], &[]);
     let zero = [
@@ -255,8 +256,8 @@ fn the_beginning_of_a_run_with_threads_is_replayed() {
 
 #[test]
 fn more_threads_than_cores_take_turns() {
-    // Three threads of 10 ms on two cores with time slices of 3 ms, and a message that a fourth thread receives while all
-    // cores are busy. On one core, the last thread ends after the sum of all blocks.
+    // Three threads of 10 ms on two cores with time slices of 3 ms, and a message that a fourth thread receives while
+    // all cores are busy. On one core, the last thread ends after the sum of all blocks.
     let ms = 1_000_000;
     let zero = [
         (0, create(1), 0),
